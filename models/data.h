@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Where shipped data files (architectures, GPUs, scenarios, plot scripts) are found: $NANOJOULE_DATA, then
+// the source tree the program was built from, then the install prefix.
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+// Full path of a shipped file such as "models/gpus/a100-sxm4-40gb.ini", or NULL where it is nowhere.
+// Transfer full.
+char *nj_data_find(const char *relative_path);
+
+G_END_DECLS

@@ -11,4 +11,9 @@ G_BEGIN_DECLS
 // Transfer full.
 char *nj_data_find(const char *relative_path);
 
+// Path of a data file that a user names: a path (contains '/' or ends in the suffix or in ".json") is taken
+// as it is, anything else is a shipped file of that name in the folder. The error lists the shipped names.
+// Transfer full.
+char *nj_data_locate(const char *folder, const char *name_or_path, const char *suffix, GError **error);
+
 G_END_DECLS

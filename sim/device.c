@@ -30,7 +30,7 @@ double nj_kernel_energy_j(const NjKernel *kernel, const NjClock *clock)
 static double rate_without_hbm(double sm_s, double sm_rate, double link_s, double link_rate)
 {
     const double time_s = fmax(sm_s / sm_rate, link_s > 0 ? link_s / link_rate : 0.0);
-    return time_s > 0 ? 1.0 / time_s : INFINITY;
+    return time_s > 0 ? 1.0 / time_s : HUGE_VAL;
 }
 
 static double limit_by_hbm(double rate, double hbm_s, double hbm_rate)

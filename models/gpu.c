@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "models/gpu.h"
+
+#include "models/data.h"
+#include "sim/error.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define TEXT(group, member, what)                                                                            \
+    {                                                                                                        \
+        group, #member, NJ_FIELD_TEXT, offsetof(NjGpu, member), TRUE, 0, 0, "", what                         \
+    }
+#define FLAG(group, member, what)                                                                            \
+    {                                                                                                        \
+        group, #member, NJ_FIELD_BOOL, offsetof(NjGpu, member), TRUE, 0, 1, "", what                         \
+    }
+#define COUNT(group, member, low, high, unit, what)                                                          \
+    {                                                                                                        \
+        group, #member, NJ_FIELD_INT, offsetof(NjGpu, member), TRUE, low, high, unit, what                   \
+    }
+#define REAL(group, member, low, high, unit, what)                                                           \
+    {                                                                                                        \
+        group, #member, NJ_FIELD_REAL, offsetof(NjGpu, member), TRUE, low, high, unit, what                  \
+    }
+
+static const NjField fields[] = {
+    TEXT("gpu", name, "the GPU's full name"),
+    FLAG("gpu", calibrated, "whether the model constants were fitted on this GPU"),
+    COUNT("gpu", sm_count, 1, 1024, "SMs", "streaming multiprocessors"),
+    REAL("gpu", peak_tflop_s, 1, 1e5, "TFLOP/s", "dense bf16 peak at freq_max_mhz"),
+    REAL("gpu", hbm_gb_s, 1, 1e5, "GB/s", "HBM bandwidth"),
+    REAL("gpu", hbm_gib, 1, 1e4, "GiB", "HBM size"),
+    REAL("gpu", nvlink_gb_s, 1, 1e4, "GB/s", "NVLink bandwidth per direction"),
+    COUNT("gpu", gpus_per_node, 1, 1024, "GPUs", "GPUs joined by NVLink"),
+    REAL("gpu", network_gb_s, 0.1, 1e4, "GB/s", "network bandwidth per GPU and direction between nodes"),
+    COUNT("gpu", freq_min_mhz, 1, 10000, "MHz", "lowest SM clock that may be locked"),
+    COUNT("gpu", freq_max_mhz, 1, 10000, "MHz", "highest SM clock"),
+    COUNT("gpu", freq_step_mhz, 1, 1000, "MHz", "step of SM clocks"),
+    REAL("gpu", static_w, 0, 1000, "W", "power while waiting on point-to-point communication"),
+    REAL("gpu", power_limit_w, 1, 5000, "W", "board power limit"),
+
+    REAL("model", gemm_efficiency, 0.05, 1, "1", "GEMM rate over peak inside training"),
+    REAL("model", head_efficiency, 0.05, 1, "1", "LM-head GEMM rate over peak inside training"),
+    REAL("model", attention_fwd_efficiency, 0.05, 1, "1", "flash attention forward rate over peak"),
+    REAL("model", attention_bwd_efficiency, 0.05, 1, "1", "flash attention backward rate over peak"),
+    REAL("model", hbm_efficiency, 0.05, 1, "1", "HBM-bound kernels' rate over HBM bandwidth"),
+    REAL("model", kernel_gap_us, 0, 1000, "us", "gap between two kernels of a stream"),
+    REAL("model", allreduce4_gb_s, 1, 1e4, "GB/s", "all-reduce bus bandwidth, up to 4 GPUs"),
+    REAL("model", allreduce8_gb_s, 1, 1e4, "GB/s", "all-reduce bus bandwidth, more than 4 GPUs"),
+    REAL("model", allgather_gb_s, 1, 1e4, "GB/s", "all-gather and reduce-scatter bus bandwidth"),
+    REAL("model", allreduce_latency_ms, 0, 10, "ms",
+         "fixed cost of an exposed all-reduce: launch and rank skew"),
+    REAL("model", allgather_latency_ms, 0, 10, "ms", "fixed cost of an exposed all-gather or reduce-scatter"),
+    REAL("model", collective_sms, 1, 1024, "SMs", "SMs a collective takes by default"),
+    REAL("model", saturation_sms, 0.1, 1024, "SMs", "K in the collective's rate 1 - exp(-n / K)"),
+    REAL("model", network_latency_us, 0, 1e4, "us", "latency of a message between nodes"),
+    REAL("model", hbm_freq_exponent, 0, 1, "1", "HBM-bound rate ~ f^a"),
+    REAL("model", link_freq_exponent, 0, 1, "1", "link rate ~ f^b"),
+    REAL("model", overlap_gemm, 1, 10, "1", "slow-down of arithmetic beside a collective"),
+    REAL("model", overlap_memory, 1, 10, "1", "slow-down of HBM-bound kernels beside a collective"),
+    REAL("model", overlap_comm_gemm, 1, 10, "1", "slow-down of a collective beside arithmetic"),
+    REAL("model", overlap_comm_memory, 1, 10, "1", "slow-down of a collective beside HBM-bound kernels"),
+    REAL("model", gemm_w, 0, 5000, "W", "dynamic power of GEMM arithmetic at the peak rate"),
+    REAL("model", attention_w, 0, 5000, "W", "dynamic power of attention arithmetic at the peak rate"),
+    REAL("model", hbm_w, 0, 5000, "W", "dynamic power of HBM traffic at the full bandwidth"),
+    REAL("model", link_w, 0, 5000, "W", "dynamic power of link traffic at the full bandwidth"),
+    REAL("model", clock_w, 0, 1000, "W", "clock tree while a compute kernel works"),
+    REAL("model", clock_collective_w, 0, 1000, "W", "clock tree while only a collective works"),
+    REAL("model", volt_linear, 0, 2.5, "1", "p in V(x) = 1 - p (1 - x) + q (1 - x)^2"),
+    REAL("model", volt_quadratic, 0, 5, "1", "q in V(x)"),
+    REAL("model", unscaled_share, 0, 1, "1", "share of HBM and link energy that does not scale with V^2"),
+    REAL("model", dispatch_us, 0, 1000, "us", "host time per kernel, nanobatching engine"),
+    REAL("model", dispatch_partition_us, 0, 1000, "us", "host time per partition, nanobatching engine"),
+    REAL("model", dispatch_sequential_us, 0, 1000, "us", "host time per kernel, sequential engine"),
+};
+
+const NjField *nj_gpu_fields(guint *n_fields)
+{
+    *n_fields = G_N_ELEMENTS(fields);
+    return fields;
+}
+
+static gboolean check_clocks(const NjGpu *gpu, const char *path, GError **error)
+{
+    if (gpu->freq_max_mhz < gpu->freq_min_mhz ||
+        (gpu->freq_max_mhz - gpu->freq_min_mhz) % gpu->freq_step_mhz != 0) {
+        g_set_error(
+            error, NJ_ERROR, NJ_ERROR_INPUT,
+            "%s: [gpu] freq_max_mhz = %d: freq_min_mhz (%d) plus a multiple of freq_step_mhz (%d) is needed",
+            path, gpu->freq_max_mhz, gpu->freq_min_mhz, gpu->freq_step_mhz);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
+{
+    *gpu = (NjGpu){0};
+    g_autofree char *path = nj_data_locate("models/gpus", name_or_path, ".ini", error);
+    if (path == NULL)
+        return FALSE;
+    g_autoptr(GKeyFile) file = nj_keyfile_load(path, error);
+    if (file != NULL && nj_keyfile_read(file, path, fields, G_N_ELEMENTS(fields), gpu, error) &&
+        check_clocks(gpu, path, error))
+        return TRUE;
+    nj_gpu_clear(gpu);
+    return FALSE;
+}
+
+void nj_gpu_clear(NjGpu *gpu)
+{
+    g_clear_pointer(&gpu->name, g_free);
+}
+
+gboolean nj_gpu_has_freq(const NjGpu *gpu, int freq_mhz)
+{
+    return freq_mhz >= gpu->freq_min_mhz && freq_mhz <= gpu->freq_max_mhz &&
+           (freq_mhz - gpu->freq_min_mhz) % gpu->freq_step_mhz == 0;
+}
+
+void nj_gpu_device_spec(const NjGpu *gpu, NjDeviceSpec *spec)
+{
+    *spec = (NjDeviceSpec){
+        .sm_count = gpu->sm_count,
+        .freq_max_mhz = gpu->freq_max_mhz,
+        .hbm_freq_exponent = gpu->hbm_freq_exponent,
+        .link_freq_exponent = gpu->link_freq_exponent,
+        .volt_linear = gpu->volt_linear,
+        .volt_quadratic = gpu->volt_quadratic,
+        .unscaled_share = gpu->unscaled_share,
+        .static_w = gpu->static_w,
+        .clock_w = gpu->clock_w,
+        .clock_collective_w = gpu->clock_collective_w,
+        .saturation_sms = gpu->saturation_sms,
+        .overlap_gemm = gpu->overlap_gemm,
+        .overlap_memory = gpu->overlap_memory,
+        .overlap_comm_gemm = gpu->overlap_comm_gemm,
+        .overlap_comm_memory = gpu->overlap_comm_memory,
+    };
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A GPU and the node it sits in: data-sheet facts and the constants of the kernel, sharing and power models.
+// Both come from a key file under models/gpus/; nj_gpu_fields() is the table of all of them with unit, bounds
+// and meaning. The equations are in models/README.md, the sharing and power equations in sim/device.h.
+
+#include "models/keyfile.h"
+#include "sim/device.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+    char *name;
+    gboolean calibrated; // FALSE: constants are carried over from another GPU
+
+    // Data sheet
+    int sm_count;
+    double peak_tflop_s; // bf16 dense, at freq_max
+    double hbm_gb_s;     // 1e9 bytes/s
+    double hbm_gib;      // memory size, 2^30 bytes
+    double nvlink_gb_s;  // per GPU and direction, 1e9 bytes/s
+    int gpus_per_node;
+    double network_gb_s; // per GPU and direction, between nodes
+    int freq_min_mhz, freq_max_mhz, freq_step_mhz;
+    double static_w;
+    double power_limit_w;
+
+    // Kernels: share of the peak that a kernel inside training reaches
+    double gemm_efficiency;
+    double head_efficiency;
+    double attention_fwd_efficiency;
+    double attention_bwd_efficiency;
+    double hbm_efficiency;
+    double kernel_gap_us;
+
+    // Collectives
+    double allreduce4_gb_s; // bus bandwidth of an all-reduce over up to 4 GPUs of a node
+    double allreduce8_gb_s; // over more
+    double allgather_gb_s;  // of an all-gather or reduce-scatter
+    double allreduce_latency_ms;
+    double allgather_latency_ms;
+    double collective_sms; // SMs the communication library takes by default
+    double saturation_sms;
+    double network_latency_us;
+
+    // Clock and sharing
+    double hbm_freq_exponent;
+    double link_freq_exponent;
+    double overlap_gemm;
+    double overlap_memory;
+    double overlap_comm_gemm;
+    double overlap_comm_memory;
+
+    // Power
+    double gemm_w;      // dynamic power of arithmetic at the peak rate, V(f_max)
+    double attention_w; // same, flop of attention
+    double hbm_w;       // of HBM traffic at the data-sheet rate
+    double link_w;      // of link traffic at the data-sheet rate
+    double clock_w;
+    double clock_collective_w;
+    double volt_linear;
+    double volt_quadratic;
+    double unscaled_share;
+
+    // Host: the nanobatching engine's and the sequential engine's dispatch
+    double dispatch_us;
+    double dispatch_partition_us;
+    double dispatch_sequential_us;
+} NjGpu;
+
+// The table of all keys; fields of group "model" are the constants that calibration may free.
+const NjField *nj_gpu_fields(guint *n_fields);
+
+// Loads a GPU by the name of a shipped file ("a100-sxm4-40gb") or by path (contains '/' or ends in ".ini").
+gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error);
+void nj_gpu_clear(NjGpu *gpu);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjGpu, nj_gpu_clear)
+
+// Whether the GPU has this clock; the error (of the scenario's key, say) is the caller's.
+gboolean nj_gpu_has_freq(const NjGpu *gpu, int freq_mhz);
+
+// The device that the engine runs.
+void nj_gpu_device_spec(const NjGpu *gpu, NjDeviceSpec *spec);
+
+G_END_DECLS

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "schedules/execute.h"
+
+#include "sim/error.h"
+
+#include <math.h>
+#include <string.h>
+
+// What a record depends on, besides the executor.
+typedef struct {
+    guint stage;
+    NjPlanInstruction instruction;
+} Key;
+
+typedef struct {
+    Key key;
+    NjProgram program;
+    NjTaskRecord record;
+} Entry;
+
+struct NjExecutor {
+    const NjWorkload *workload;
+    NjExecution execution;
+    NjLowering lowering;
+    NjDeviceSpec spec;
+    GHashTable *entries; // Key * inside the value -> Entry *
+};
+
+static guint hash_bytes(gconstpointer data, gsize size, guint hash)
+{
+    const guchar *bytes = data;
+    for (gsize i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
+static guint key_hash(gconstpointer data)
+{
+    const Key *key = data;
+    guint hash = hash_bytes(&key->stage, sizeof key->stage, 2166136261u);
+    hash = hash_bytes(&key->instruction.kind, sizeof key->instruction.kind, hash);
+    hash = hash_bytes(&key->instruction.freq_mhz, sizeof key->instruction.freq_mhz, hash);
+    return hash_bytes(key->instruction.launches, key->instruction.n_launches * sizeof(NjLaunch), hash);
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+    const Key *x = a, *y = b;
+    if (x->stage != y->stage || x->instruction.kind != y->instruction.kind ||
+        x->instruction.freq_mhz != y->instruction.freq_mhz ||
+        x->instruction.n_launches != y->instruction.n_launches)
+        return FALSE;
+    for (guint i = 0; i < x->instruction.n_launches; i++)
+        if (!nj_launch_equal(&x->instruction.launches[i], &y->instruction.launches[i]))
+            return FALSE;
+    return TRUE;
+}
+
+static void entry_free(gpointer data)
+{
+    Entry *entry = data;
+    nj_program_clear(&entry->program);
+    g_free(entry);
+}
+
+NjExecutor *nj_executor_new(const NjWorkload *workload, NjExecution execution)
+{
+    NjExecutor *executor = g_new0(NjExecutor, 1);
+    executor->workload = workload;
+    executor->execution = execution;
+    nj_lowering_init(&executor->lowering, workload);
+    nj_gpu_device_spec(&workload->gpu, &executor->spec);
+    executor->entries = g_hash_table_new_full(key_hash, key_equal, NULL, entry_free);
+    return executor;
+}
+
+void nj_executor_free(NjExecutor *executor)
+{
+    if (executor == NULL)
+        return;
+    g_hash_table_unref(executor->entries);
+    g_free(executor);
+}
+
+const NjLowering *nj_executor_lowering(const NjExecutor *executor)
+{
+    return &executor->lowering;
+}
+
+const NjDeviceSpec *nj_executor_spec(const NjExecutor *executor)
+{
+    return &executor->spec;
+}
+
+static Entry *entry_for(NjExecutor *executor, guint stage, const NjPlanInstruction *instruction,
+                        GError **error)
+{
+    const Key key = {stage, *instruction};
+    Entry *entry = g_hash_table_lookup(executor->entries, &key);
+    if (entry != NULL)
+        return entry;
+    const NjGpu *gpu = &executor->workload->gpu;
+    if (!nj_gpu_has_freq(gpu, (int)instruction->freq_mhz)) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "frequency %u MHz: %s has %d to %d MHz in steps of %d",
+                    instruction->freq_mhz, gpu->name, gpu->freq_min_mhz, gpu->freq_max_mhz,
+                    gpu->freq_step_mhz);
+        return NULL;
+    }
+    entry = g_new0(Entry, 1);
+    entry->key = key;
+    nj_program_init(&entry->program);
+    if (!nj_lowering_build(&executor->lowering, executor->execution, instruction->kind, stage,
+                           executor->workload->layers[stage], instruction->launches, instruction->n_launches,
+                           &entry->program, error)) {
+        entry_free(entry);
+        return NULL;
+    }
+    nj_run_alone(&executor->spec, &entry->program, instruction->freq_mhz, &entry->record);
+    g_hash_table_insert(executor->entries, &entry->key, entry);
+    return entry;
+}
+
+const NjTaskRecord *nj_executor_profile(NjExecutor *executor, guint stage,
+                                        const NjPlanInstruction *instruction, GError **error)
+{
+    const Entry *entry = entry_for(executor, stage, instruction, error);
+    return entry != NULL ? &entry->record : NULL;
+}
+
+static gboolean check_shape(const NjPipeline *pipeline, const NjPlan *plan, GError **error)
+{
+    if (plan->n_stages != pipeline->n_stages) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "the plan has %u stages, the pipeline %u",
+                    plan->n_stages, pipeline->n_stages);
+        return FALSE;
+    }
+    for (guint stage = 0; stage < plan->n_stages; stage++) {
+        const guint first = nj_pipeline_first(pipeline, stage);
+        const guint n = nj_pipeline_first(pipeline, stage + 1) - first;
+        if (plan->stages[stage].n_instructions != n) {
+            g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                        "stage %u: the plan has %u instructions, the pipeline %u", stage,
+                        plan->stages[stage].n_instructions, n);
+            return FALSE;
+        }
+        for (guint i = 0; i < n; i++) {
+            const NjInstructionKind wanted = nj_pipeline_instruction(pipeline, first + i)->kind;
+            const NjInstructionKind kind = plan->stages[stage].instructions[i].kind;
+            if (kind == wanted)
+                continue;
+            g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                        "stage %u, instruction %u: the plan has a %s, the pipeline a %s", stage, i,
+                        nj_instruction_kind_name(kind), nj_instruction_kind_name(wanted));
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static void add_record(NjTaskRecord *sum, const NjTaskRecord *record)
+{
+    sum->duration += record->duration;
+    for (guint i = 0; i < NJ_N_ACTIVITIES; i++)
+        sum->activity[i] += record->activity[i];
+    sum->overlapped += record->overlapped;
+    for (guint i = 0; i < NJ_N_KERNEL_KINDS; i++)
+        sum->energy_j[i] += record->energy_j[i];
+    sum->peak_w = fmax(sum->peak_w, record->peak_w);
+    sum->flop += record->flop;
+    sum->hbm_bytes += record->hbm_bytes;
+    sum->link_bytes += record->link_bytes;
+}
+
+static void sum_up(const NjExecutor *executor, const NjPipeline *pipeline, const NjTaskResult *results,
+                   NjIteration *iteration)
+{
+    iteration->n_stages = pipeline->n_stages;
+    for (guint i = 0; i < pipeline->instructions->len; i++)
+        add_record(&iteration->stages[nj_pipeline_instruction(pipeline, i)->stage].sum, &results[i].record);
+    for (guint stage = 0; stage < pipeline->n_stages; stage++) {
+        NjStageResult *result = &iteration->stages[stage];
+        result->bubble = iteration->duration - result->sum.duration;
+        iteration->dynamic_j += nj_task_record_dynamic_j(&result->sum);
+        iteration->static_j += executor->spec.static_w * ((double)iteration->duration / NJ_PS_PER_S);
+    }
+}
+
+gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const NjPlan *plan,
+                         const NjExecuteOptions *options, NjIteration *iteration, GError **error)
+{
+    const guint n = pipeline->instructions->len;
+    *iteration = (NjIteration){0};
+    if (!check_shape(pipeline, plan, error))
+        return FALSE;
+
+    // One program a task is plain; tasks that share an entry share its arrays.
+    g_autofree NjProgram *programs = g_new(NjProgram, n);
+    g_autofree NjTask *tasks = g_new0(NjTask, n);
+    for (guint i = 0; i < n; i++) {
+        const guint stage = nj_pipeline_instruction(pipeline, i)->stage;
+        const NjPlanInstruction *instruction =
+            &plan->stages[stage].instructions[i - nj_pipeline_first(pipeline, stage)];
+        const Entry *entry = entry_for(executor, stage, instruction, error);
+        if (entry == NULL) {
+            g_prefix_error(error, "stage %u, instruction %u: ", stage,
+                           i - nj_pipeline_first(pipeline, stage));
+            return FALSE;
+        }
+        programs[i] = entry->program;
+        tasks[i] =
+            (NjTask){stage, i, instruction->freq_mhz, options->observer == NULL ? &entry->record : NULL};
+    }
+
+    const NjTime transfer =
+        options->point_to_point ? (NjTime)llround(nj_point_to_point_s(executor->workload) * NJ_PS_PER_S) : 0;
+    const guint n_edges = pipeline->dependencies->len;
+    g_autofree NjEdge *edges = g_new(NjEdge, n_edges);
+    for (guint i = 0; i < n_edges; i++) {
+        const NjDependency *dependency = &g_array_index(pipeline->dependencies, NjDependency, i);
+        edges[i] = (NjEdge){dependency->from, dependency->to, transfer};
+    }
+    g_autofree NjDeviceSpec *specs = g_new(NjDeviceSpec, pipeline->n_stages);
+    for (guint i = 0; i < pipeline->n_stages; i++)
+        specs[i] = executor->spec;
+
+    g_autofree NjTaskResult *results = g_new(NjTaskResult, n);
+    const NjRunInput input = {specs, pipeline->n_stages, programs, n, tasks, n, edges, n_edges};
+    iteration->duration = nj_run(&input, options->observer, results);
+    sum_up(executor, pipeline, results, iteration);
+    return TRUE;
+}
+
+void nj_plan_uniform(const NjPipeline *pipeline, guint freq_mhz, NjPlan *plan)
+{
+    nj_plan_init(plan, pipeline->n_stages);
+    for (guint i = 0; i < pipeline->instructions->len; i++) {
+        const NjInstruction *instruction = nj_pipeline_instruction(pipeline, i);
+        const NjPlanInstruction planned = {.kind = instruction->kind, .freq_mhz = freq_mhz};
+        nj_plan_append(plan, instruction->stage, &planned);
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/replay.h"
+
+#include "scenarios/scenario.h"
+#include "sim/error.h"
+
+#include <string.h>
+
+// Plans of one workload and one kind of execution share an executor and a pipeline.
+typedef struct {
+    NjWorkload workload;
+    NjPipeline pipeline;
+    NjExecutor *executor;
+} Shared;
+
+struct NjReplay {
+    const NjGpu *gpu;
+    GHashTable *shared; // "model/cp/tp/..." -> Shared
+};
+
+static void shared_free(gpointer data)
+{
+    Shared *shared = data;
+    nj_executor_free(shared->executor);
+    nj_pipeline_clear(&shared->pipeline);
+    // The GPU's insides belong to the caller.
+    nj_arch_clear(&shared->workload.arch);
+    g_free(shared);
+}
+
+NjReplay *nj_replay_new(const NjGpu *gpu)
+{
+    NjReplay *replay = g_new0(NjReplay, 1);
+    replay->gpu = gpu;
+    replay->shared = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, shared_free);
+    return replay;
+}
+
+void nj_replay_free(NjReplay *replay)
+{
+    if (replay == NULL)
+        return;
+    g_hash_table_unref(replay->shared);
+    g_free(replay);
+}
+
+static Shared *shared_for(NjReplay *replay, const NjPlanRow *row, GError **error)
+{
+    const NjExecution execution = nj_method_execution(row->method);
+    g_autofree char *key =
+        g_strdup_printf("%s/%u/%u/%u/%u/%u/%u/%d", row->model, row->cp, row->tp, row->microbatch_size,
+                        row->seq_len, row->plan.n_stages, row->microbatches, (int)execution);
+    Shared *shared = g_hash_table_lookup(replay->shared, key);
+    if (shared != NULL)
+        return shared;
+
+    shared = g_new0(Shared, 1);
+    NjWorkload *workload = &shared->workload;
+    workload->gpu = *replay->gpu;
+    workload->parallelism = (NjParallelism){(int)row->tp, (int)row->cp, (int)row->plan.n_stages, 1};
+    workload->microbatch_size = (int)row->microbatch_size;
+    workload->microbatches = (int)row->microbatches;
+    workload->seq_len = (int)row->seq_len;
+    if (!nj_arch_load(&workload->arch, row->model, error)) {
+        shared_free(shared);
+        return NULL;
+    }
+    nj_split_layers_as_published(workload);
+    if (!nj_workload_check(workload, error)) {
+        shared_free(shared);
+        return NULL;
+    }
+    nj_pipeline_init(&shared->pipeline, &nj_schedule_1f1b, row->plan.n_stages, row->microbatches);
+    shared->executor = nj_executor_new(workload, execution);
+    g_hash_table_insert(replay->shared, g_steal_pointer(&key), shared);
+    return shared;
+}
+
+gboolean nj_replay_row(NjReplay *replay, const NjPlanRow *row, NjReplayFigures *figures, GError **error)
+{
+    Shared *shared = shared_for(replay, row, error);
+    const NjExecuteOptions options = {.point_to_point = FALSE};
+    NjIteration iteration;
+    if (shared == NULL ||
+        !nj_executor_run(shared->executor, &shared->pipeline, &row->plan, &options, &iteration, error)) {
+        g_prefix_error(error, "plan %s: ", row->plan_id);
+        return FALSE;
+    }
+    const double factor = row->method == NJ_METHOD_KAREUS ? NJ_KAREUS_SAFETY_FACTOR : 1.0;
+    figures->time_s = (double)iteration.duration / NJ_PS_PER_S;
+    figures->dynamic_energy_j = factor * iteration.dynamic_j;
+    figures->total_energy_j = figures->dynamic_energy_j + iteration.static_j;
+    return TRUE;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Replays published plans: every plan of a table is executed and held against the planner's own figures.
+// Planners count neither transfers between stages nor what happens outside instructions, so neither does a
+// replay; Kareus' planner multiplies its dynamic energy by a safety factor, so a replay of its plans does
+// too.
+
+#include "models/gpu.h"
+#include "schedules/plan-table.h"
+
+G_BEGIN_DECLS
+
+#define NJ_KAREUS_SAFETY_FACTOR 1.15 // on planned dynamic energy, Kareus artifact
+
+typedef struct {
+    double time_s, dynamic_energy_j, total_energy_j; // energies per rank of a stage, summed over stages
+} NjReplayFigures;
+
+typedef struct NjReplay NjReplay;
+
+// Replays on one GPU type; what plans of equal workloads share is kept. gpu is copied (shallow: must
+// outlive). Transfer full.
+NjReplay *nj_replay_new(const NjGpu *gpu);
+void nj_replay_free(NjReplay *replay);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjReplay, nj_replay_free)
+
+// What the planner of this row would have to expect.
+gboolean nj_replay_row(NjReplay *replay, const NjPlanRow *row, NjReplayFigures *figures, GError **error);
+
+G_END_DECLS

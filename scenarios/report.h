@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The report of one simulated iteration: time, throughput, energy, power, and both broken down.
+
+#include "scenarios/scenario.h"
+#include "scenarios/table.h"
+
+#include <stdio.h>
+
+G_BEGIN_DECLS
+
+// Rows section, metric, unit, value. Sections: iteration, energy, power, time_breakdown and energy_breakdown
+// (averages over the GPUs), communication. Transfer full.
+NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteration);
+
+// Prints the report: aligned for people, or the table's rows as CSV or JSON.
+void nj_report_iteration(const NjScenario *scenario, const NjIteration *iteration, NjFormat format,
+                         FILE *out);
+
+G_END_DECLS

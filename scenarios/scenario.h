@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A scenario file says what is trained, on what, and how it is executed:
+//
+//   [workload]   model, seq_len, microbatch_size, microbatches
+//   [cluster]    gpu, parallelism, pipeline_stages, layers_per_stage
+//   [execution]  method, schedule, frequency_mhz, freqs_file, scheds_file, point_to_point
+//
+// A name of a model or GPU is a shipped file; a path is relative to the scenario file. Every error names
+// file, group, key, value and what would be right.
+
+#include "models/workload.h"
+#include "schedules/execute.h"
+#include "schedules/plan-table.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+    char *path;
+    NjWorkload workload;
+    NjMethod method;
+    const NjPipelineSchedule *schedule;
+    int frequency_mhz; // of every instruction where no plan is given; 0: left to the method
+    char *freqs_file;  // plan files, or NULL
+    char *scheds_file;
+    gboolean point_to_point;
+} NjScenario;
+
+gboolean nj_scenario_load(NjScenario *scenario, const char *path, GError **error);
+// Same with another architecture than the file's (a shipped name, or a path relative to the current folder);
+// NULL: the file's.
+gboolean nj_scenario_load_with_arch(NjScenario *scenario, const char *path, const char *arch, GError **error);
+// From a key file in memory; path stands in messages and is where relative paths start.
+gboolean nj_scenario_from_keyfile(NjScenario *scenario, GKeyFile *file, const char *path, GError **error);
+void nj_scenario_clear(NjScenario *scenario);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjScenario, nj_scenario_clear)
+
+// How a method executes instructions.
+NjExecution nj_method_execution(NjMethod method);
+
+// How the scenario executes its instructions.
+NjExecution nj_scenario_execution(const NjScenario *scenario);
+
+// The scenario's plan: from its plan files, or the same frequency (frequency_mhz, else the highest)
+// everywhere. Initialises plan.
+gboolean nj_scenario_plan(const NjScenario *scenario, const NjPipeline *pipeline, NjPlan *plan,
+                          GError **error);
+
+// The published testbed's split of layers over two stages: 15 + 13 of 28, so that the stage with the LM head
+// has two layers fewer; an even split for other numbers of stages.
+void nj_split_layers_as_published(NjWorkload *workload);
+
+G_END_DECLS

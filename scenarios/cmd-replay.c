@@ -66,10 +66,7 @@ static void count(Group *group, const double *differences)
 
 static Group *group_for(GPtrArray *groups, const NjPlanRow *row)
 {
-    const NjParallelism parallelism = {(int)row->tp, (int)row->cp, 1, 1};
-    g_autofree char *degrees = nj_parallelism_format(&parallelism, FALSE);
-    g_autofree char *configuration =
-        g_strdup_printf("%s %s %u x %u", row->model, degrees, row->microbatch_size, row->seq_len);
+    g_autofree char *configuration = nj_plan_row_configuration(row);
     const char *method = nj_method_name(row->method);
     for (guint i = 0; i < groups->len; i++) {
         Group *group = groups->pdata[i];

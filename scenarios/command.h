@@ -15,6 +15,7 @@ typedef struct {
     int (*run)(int argc, char **argv);
 } NjCommand;
 
+extern const NjCommand nj_command_calibrate;
 extern const NjCommand nj_command_replay;
 extern const NjCommand nj_command_simulate;
 

@@ -3,7 +3,8 @@
 
 #include "sim/error.h"
 
-static const NjCommand *const commands[] = {&nj_command_simulate, &nj_command_replay, NULL};
+static const NjCommand *const commands[] = {&nj_command_simulate, &nj_command_replay, &nj_command_calibrate,
+                                            NULL};
 
 const NjCommand *const *nj_commands(void)
 {

@@ -76,6 +76,13 @@ static Shared *shared_for(NjReplay *replay, const NjPlanRow *row, GError **error
     return shared;
 }
 
+char *nj_plan_row_configuration(const NjPlanRow *row)
+{
+    const NjParallelism parallelism = {(int)row->tp, (int)row->cp, 1, 1};
+    g_autofree char *degrees = nj_parallelism_format(&parallelism, FALSE);
+    return g_strdup_printf("%s %s %u x %u", row->model, degrees, row->microbatch_size, row->seq_len);
+}
+
 gboolean nj_replay_row(NjReplay *replay, const NjPlanRow *row, NjReplayFigures *figures, GError **error)
 {
     Shared *shared = shared_for(replay, row, error);

@@ -24,6 +24,9 @@ NjReplay *nj_replay_new(const NjGpu *gpu);
 void nj_replay_free(NjReplay *replay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjReplay, nj_replay_free)
 
+// "llama-3.2-3b cp2tp4 8 x 4096": model, parallelism, microbatch size x sequence length. Transfer full.
+char *nj_plan_row_configuration(const NjPlanRow *row);
+
 // What the planner of this row would have to expect.
 gboolean nj_replay_row(NjReplay *replay, const NjPlanRow *row, NjReplayFigures *figures, GError **error);
 

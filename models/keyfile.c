@@ -71,6 +71,12 @@ static gboolean check_known(GKeyFile *file, const char *path, const NjField *fie
     return TRUE;
 }
 
+// Unit for a message; a pure number's unit "1" is not worth telling.
+static const char *message_unit(const NjField *field)
+{
+    return g_str_equal(field->unit, "1") ? "" : field->unit;
+}
+
 static gboolean read_number(const NjField *field, const char *path, const char *text, double *number,
                             GError **error)
 {
@@ -82,7 +88,7 @@ static gboolean read_number(const NjField *field, const char *path, const char *
         return TRUE;
     g_autofree char *wanted = g_strdup_printf(
         "%s from %g to %g%s%s is needed", field->type == NJ_FIELD_INT ? "an integer" : "a number",
-        field->minimum, field->maximum, field->unit[0] != '\0' ? " " : "", field->unit);
+        field->minimum, field->maximum, message_unit(field)[0] != '\0' ? " " : "", message_unit(field));
     nj_keyfile_error(error, path, field->group, field->key, text, wanted);
     return FALSE;
 }
@@ -95,8 +101,8 @@ static gboolean read_field(GKeyFile *file, const char *path, const NjField *fiel
         if (!field->required)
             return TRUE;
         g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: [%s] %s: missing; needed: %s%s%s%s", path,
-                    field->group, field->key, field->description, field->unit[0] != '\0' ? " (" : "",
-                    field->unit, field->unit[0] != '\0' ? ")" : "");
+                    field->group, field->key, field->description, message_unit(field)[0] != '\0' ? " (" : "",
+                    message_unit(field), message_unit(field)[0] != '\0' ? ")" : "");
         return FALSE;
     }
     gpointer member = (char *)target + field->offset;

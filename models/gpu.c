@@ -39,37 +39,37 @@ static const NjField fields[] = {
     COUNT("gpu", freq_step_mhz, 1, 1000, "MHz", "step of SM clocks"),
     REAL("gpu", static_w, 0, 1000, "W", "power while waiting on point-to-point communication"),
     REAL("gpu", power_limit_w, 1, 5000, "W", "board power limit"),
+    {"gpu", "kernels", NJ_FIELD_TEXT, offsetof(NjGpu, kernels_name), TRUE, 0, 0, "",
+     "single-kernel constants: a shipped file of models/kernels, or a path"},
 
-    REAL("model", gemm_efficiency, 0.05, 1, "1", "GEMM rate over peak inside training"),
-    REAL("model", head_efficiency, 0.05, 1, "1", "LM-head GEMM rate over peak inside training"),
-    REAL("model", attention_fwd_efficiency, 0.05, 1, "1", "flash attention forward rate over peak"),
-    REAL("model", attention_bwd_efficiency, 0.05, 1, "1", "flash attention backward rate over peak"),
-    REAL("model", hbm_efficiency, 0.05, 1, "1", "HBM-bound kernels' rate over HBM bandwidth"),
+    REAL("model", gemm_share, 0.2, 1, "", "GEMM rate inside training over the rate alone"),
+    REAL("model", attention_forward_share, 0.2, 1, "", "same for flash attention forward"),
+    REAL("model", attention_backward_share, 0.2, 1.5, "",
+         "same for backward, at 2.5 times the forward's work"),
+    REAL("model", hbm_efficiency, 0.05, 1, "", "HBM-bound kernels' rate over HBM bandwidth"),
     REAL("model", kernel_gap_us, 0, 1000, "us", "gap between two kernels of a stream"),
-    REAL("model", allreduce4_gb_s, 1, 1e4, "GB/s", "all-reduce bus bandwidth, up to 4 GPUs"),
-    REAL("model", allreduce8_gb_s, 1, 1e4, "GB/s", "all-reduce bus bandwidth, more than 4 GPUs"),
-    REAL("model", allgather_gb_s, 1, 1e4, "GB/s", "all-gather and reduce-scatter bus bandwidth"),
+    REAL("model", collective_share, 0.2, 1, "", "collective rate inside training over the rate alone"),
     REAL("model", allreduce_latency_ms, 0, 10, "ms",
          "fixed cost of an exposed all-reduce: launch and rank skew"),
     REAL("model", allgather_latency_ms, 0, 10, "ms", "fixed cost of an exposed all-gather or reduce-scatter"),
     REAL("model", collective_sms, 1, 1024, "SMs", "SMs a collective takes by default"),
     REAL("model", saturation_sms, 0.1, 1024, "SMs", "K in the collective's rate 1 - exp(-n / K)"),
     REAL("model", network_latency_us, 0, 1e4, "us", "latency of a message between nodes"),
-    REAL("model", hbm_freq_exponent, 0, 1, "1", "HBM-bound rate ~ f^a"),
-    REAL("model", link_freq_exponent, 0, 1, "1", "link rate ~ f^b"),
-    REAL("model", overlap_gemm, 1, 10, "1", "slow-down of arithmetic beside a collective"),
-    REAL("model", overlap_memory, 1, 10, "1", "slow-down of HBM-bound kernels beside a collective"),
-    REAL("model", overlap_comm_gemm, 1, 10, "1", "slow-down of a collective beside arithmetic"),
-    REAL("model", overlap_comm_memory, 1, 10, "1", "slow-down of a collective beside HBM-bound kernels"),
+    REAL("model", hbm_freq_exponent, 0, 1, "", "HBM-bound rate ~ f^a"),
+    REAL("model", link_freq_exponent, 0, 1, "", "link rate ~ f^b"),
+    REAL("model", overlap_gemm, 1, 10, "", "slow-down of arithmetic beside a collective"),
+    REAL("model", overlap_memory, 1, 10, "", "slow-down of HBM-bound kernels beside a collective"),
+    REAL("model", overlap_comm_gemm, 1, 10, "", "slow-down of a collective beside arithmetic"),
+    REAL("model", overlap_comm_memory, 1, 10, "", "slow-down of a collective beside HBM-bound kernels"),
     REAL("model", gemm_w, 0, 5000, "W", "dynamic power of GEMM arithmetic at the peak rate"),
     REAL("model", attention_w, 0, 5000, "W", "dynamic power of attention arithmetic at the peak rate"),
     REAL("model", hbm_w, 0, 5000, "W", "dynamic power of HBM traffic at the full bandwidth"),
     REAL("model", link_w, 0, 5000, "W", "dynamic power of link traffic at the full bandwidth"),
     REAL("model", clock_w, 0, 1000, "W", "clock tree while a compute kernel works"),
     REAL("model", clock_collective_w, 0, 1000, "W", "clock tree while only a collective works"),
-    REAL("model", volt_linear, 0, 2.5, "1", "p in V(x) = 1 - p (1 - x) + q (1 - x)^2"),
-    REAL("model", volt_quadratic, 0, 5, "1", "q in V(x)"),
-    REAL("model", unscaled_share, 0, 1, "1", "share of HBM and link energy that does not scale with V^2"),
+    REAL("model", volt_linear, 0, 2.5, "", "p in V(x) = 1 - p (1 - x) + q (1 - x)^2"),
+    REAL("model", volt_quadratic, 0, 5, "", "q in V(x)"),
+    REAL("model", unscaled_share, 0, 1, "", "share of HBM and link energy that does not scale with V^2"),
     REAL("model", dispatch_us, 0, 1000, "us", "host time per kernel, nanobatching engine"),
     REAL("model", dispatch_partition_us, 0, 1000, "us", "host time per partition, nanobatching engine"),
     REAL("model", dispatch_sequential_us, 0, 1000, "us", "host time per kernel, sequential engine"),
@@ -94,6 +94,14 @@ static gboolean check_clocks(const NjGpu *gpu, const char *path, GError **error)
     return TRUE;
 }
 
+static gboolean load_kernels(NjGpu *gpu, const char *path, GError **error)
+{
+    if (nj_kernel_constants_load(&gpu->kernels, gpu->kernels_name, error))
+        return TRUE;
+    g_prefix_error(error, "%s: [gpu] kernels = %s: ", path, gpu->kernels_name);
+    return FALSE;
+}
+
 gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
 {
     *gpu = (NjGpu){0};
@@ -102,7 +110,7 @@ gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
         return FALSE;
     g_autoptr(GKeyFile) file = nj_keyfile_load(path, error);
     if (file != NULL && nj_keyfile_read(file, path, fields, G_N_ELEMENTS(fields), gpu, error) &&
-        check_clocks(gpu, path, error))
+        check_clocks(gpu, path, error) && load_kernels(gpu, path, error))
         return TRUE;
     nj_gpu_clear(gpu);
     return FALSE;
@@ -111,6 +119,8 @@ gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
 void nj_gpu_clear(NjGpu *gpu)
 {
     g_clear_pointer(&gpu->name, g_free);
+    g_clear_pointer(&gpu->kernels_name, g_free);
+    nj_kernel_constants_clear(&gpu->kernels);
 }
 
 gboolean nj_gpu_has_freq(const NjGpu *gpu, int freq_mhz)

@@ -4,6 +4,7 @@
 // Both come from a key file under models/gpus/; nj_gpu_fields() is the table of all of them with unit, bounds
 // and meaning. The equations are in models/README.md, the sharing and power equations in sim/device.h.
 
+#include "models/kernel-constants.h"
 #include "models/keyfile.h"
 #include "sim/device.h"
 
@@ -24,19 +25,18 @@ typedef struct {
     int freq_min_mhz, freq_max_mhz, freq_step_mhz;
     double static_w;
     double power_limit_w;
+    char *kernels_name;        // single-kernel constants: a file of models/kernels/
+    NjKernelConstants kernels; // loaded from it
 
-    // Kernels: share of the peak that a kernel inside training reaches
-    double gemm_efficiency;
-    double head_efficiency;
-    double attention_fwd_efficiency;
-    double attention_bwd_efficiency;
-    double hbm_efficiency;
+    // Kernels: rate inside training over the rate of the same kernel alone
+    double gemm_share;
+    double attention_forward_share;
+    double attention_backward_share; // backward has 2.5 times the forward's work
+    double hbm_efficiency;           // of HBM-bound kernels, over the data-sheet rate
     double kernel_gap_us;
 
     // Collectives
-    double allreduce4_gb_s; // bus bandwidth of an all-reduce over up to 4 GPUs of a node
-    double allreduce8_gb_s; // over more
-    double allgather_gb_s;  // of an all-gather or reduce-scatter
+    double collective_share; // rate inside training over the rate alone
     double allreduce_latency_ms;
     double allgather_latency_ms;
     double collective_sms; // SMs the communication library takes by default

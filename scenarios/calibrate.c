@@ -12,12 +12,12 @@
 static const double figure_sigma[NJ_N_FIGURES] = {[NJ_FIGURE_TIME] = 0.01, [NJ_FIGURE_ENERGY] = 0.015};
 
 #define HUBER_K 1.5        // residuals beyond so many sigma count linearly
-#define REWEIGHTS 4        // rounds of reweighting
+#define REWEIGHTS 3        // rounds of reweighting
 #define MAX_ITERATIONS 40  // of a round
 #define ENOUGH 1e-3        // a round ends when a step lowers chi2 by less than this share
 #define STEP 1e-3          // of a finite difference, in widths of the prior
 #define BOUND_PENALTY 20.0 // residual per width outside the bounds
-#define WIDTH_SHARE 0.25   // of the prior value, where the constant has no other width
+#define WIDTH_SHARE 0.5    // of the prior value, where the constant has no other width
 
 typedef struct {
     const NjCalibrationInput *input;
@@ -278,7 +278,10 @@ static gboolean run_fit(Fit *fit, GError **error)
     gsl_multifit_nlinear_workspace *work =
         gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &parameters, n + 2 * p, p);
     gsl_multifit_nlinear_fdf system = {.f = residuals, .df = jacobian, .n = n + 2 * p, .p = p, .params = fit};
-    gsl_vector *x = gsl_vector_calloc(p);
+    gsl_vector *x = gsl_vector_alloc(p);
+    for (guint i = 0; i < p; i++)
+        gsl_vector_set(
+            x, i, (constant_at(fit, i)->value - constant_at(fit, i)->prior) / constant_at(fit, i)->width);
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
     int status = GSL_SUCCESS;
 
@@ -409,6 +412,22 @@ static void errors_free(GArray *errors)
     g_array_unref(errors);
 }
 
+// Moves the constants that the data does not determine, at their priors, from the fit to kept.
+static gboolean drop_undetermined(Fit *fit, GArray *kept)
+{
+    gboolean dropped = FALSE;
+    for (guint i = fit->constants->len; i-- > 0;) {
+        NjConstant *c = constant_at(fit, i);
+        if (c->determined)
+            continue;
+        c->value = c->prior;
+        g_array_append_val(kept, *c);
+        g_array_remove_index(fit->constants, i);
+        dropped = TRUE;
+    }
+    return dropped;
+}
+
 static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, NjCalibration *result,
                           GError **error)
 {
@@ -417,7 +436,14 @@ static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, N
     if (!fit_init(&fit, input, &configuration_of, error))
         return FALSE;
     GArray *errors = errors_new(input);
-    gboolean ok = TRUE;
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(NjConstant));
+    gboolean ok;
+    // What is not determined stays at its prior; the others are fitted again with it there.
+    do {
+        ok = run_fit(&fit, error);
+    } while (ok && drop_undetermined(&fit, kept));
+
+    g_autoptr(GArray) solution = g_array_copy(fit.constants);
     for (guint i = 0; ok && leave_out && i + 1 < errors->len; i++) {
         fit.left_out = (gint)i;
         if (input->progress != NULL) {
@@ -427,12 +453,14 @@ static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, N
         }
         ok = run_fit(&fit, error) && count_errors(&fit, (gint)i, errors, error);
     }
-    fit.left_out = -1;
-    ok = ok && run_fit(&fit, error) && (leave_out || count_errors(&fit, -1, errors, error));
-    if (ok)
+    memcpy(fit.constants->data, solution->data, solution->len * sizeof(NjConstant));
+    ok = ok && (leave_out || count_errors(&fit, -1, errors, error));
+    if (ok) {
+        g_array_append_vals(fit.constants, kept->data, kept->len);
         *result = (NjCalibration){g_steal_pointer(&fit.constants), errors};
-    else
+    } else {
         errors_free(errors);
+    }
     fit_clear(&fit);
     return ok;
 }

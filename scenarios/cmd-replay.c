@@ -105,7 +105,7 @@ static void print_summary(GPtrArray *groups, const Group *all)
 
 static gboolean replay_table(const NjPlanTable *plans, const NjGpu *gpu, NjFormat format, GError **error)
 {
-    g_autoptr(NjReplay) replay = nj_replay_new(gpu);
+    g_autoptr(NjReplay) replay = nj_replay_new(gpu, FALSE);
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func(group_free);
     const guint n_columns = format == NJ_FORMAT_CSV ? N_CSV_COLUMNS : G_N_ELEMENTS(csv_columns);
     g_autoptr(NjTable) table = nj_table_new(csv_columns, n_columns);

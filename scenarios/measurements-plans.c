@@ -22,7 +22,7 @@ static void free_plans(gpointer data)
 static gboolean predict(const NjMeasurementSet *set, const NjGpu *gpu, double *predicted, GError **error)
 {
     const Plans *plans = set->data;
-    g_autoptr(NjReplay) replay = nj_replay_new(gpu);
+    g_autoptr(NjReplay) replay = nj_replay_new(gpu, TRUE);
     for (guint i = 0; i < plans->rows->len; i++) {
         NjReplayFigures figures;
         if (!nj_replay_row(replay, &plans->table->rows[g_array_index(plans->rows, guint, i)], &figures,

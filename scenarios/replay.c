@@ -15,6 +15,7 @@ typedef struct {
 
 struct NjReplay {
     const NjGpu *gpu;
+    gboolean quick;
     GHashTable *shared; // "model/cp/tp/..." -> Shared
 };
 
@@ -28,10 +29,11 @@ static void shared_free(gpointer data)
     g_free(shared);
 }
 
-NjReplay *nj_replay_new(const NjGpu *gpu)
+NjReplay *nj_replay_new(const NjGpu *gpu, gboolean quick)
 {
     NjReplay *replay = g_new0(NjReplay, 1);
     replay->gpu = gpu;
+    replay->quick = quick;
     replay->shared = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, shared_free);
     return replay;
 }
@@ -72,6 +74,7 @@ static Shared *shared_for(NjReplay *replay, const NjPlanRow *row, GError **error
     }
     nj_pipeline_init(&shared->pipeline, &nj_schedule_1f1b, row->plan.n_stages, row->microbatches);
     shared->executor = nj_executor_new(workload, execution);
+    nj_executor_set_extrapolate(shared->executor, replay->quick);
     g_hash_table_insert(replay->shared, g_steal_pointer(&key), shared);
     return shared;
 }

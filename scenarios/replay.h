@@ -20,7 +20,8 @@ typedef struct NjReplay NjReplay;
 
 // Replays on one GPU type; what plans of equal workloads share is kept. gpu is copied (shallow: must
 // outlive). Transfer full.
-NjReplay *nj_replay_new(const NjGpu *gpu);
+// quick: profile instructions from few layers (nj_executor_set_extrapolate()).
+NjReplay *nj_replay_new(const NjGpu *gpu, gboolean quick);
 void nj_replay_free(NjReplay *replay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjReplay, nj_replay_free)
 

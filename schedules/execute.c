@@ -23,6 +23,7 @@ struct NjExecutor {
     NjExecution execution;
     NjLowering lowering;
     NjDeviceSpec spec;
+    gboolean extrapolate;
     GHashTable *entries; // Key * inside the value -> Entry *
 };
 
@@ -82,6 +83,12 @@ void nj_executor_free(NjExecutor *executor)
     g_free(executor);
 }
 
+void nj_executor_set_extrapolate(NjExecutor *executor, gboolean extrapolate)
+{
+    g_assert(g_hash_table_size(executor->entries) == 0);
+    executor->extrapolate = extrapolate;
+}
+
 const NjLowering *nj_executor_lowering(const NjExecutor *executor)
 {
     return &executor->lowering;
@@ -90,6 +97,48 @@ const NjLowering *nj_executor_lowering(const NjExecutor *executor)
 const NjDeviceSpec *nj_executor_spec(const NjExecutor *executor)
 {
     return &executor->spec;
+}
+
+// few + more * (many - few): every member of a record grows by the same amount from layer to layer.
+static void extend_record(NjTaskRecord *few, const NjTaskRecord *many, int more)
+{
+    few->duration += more * (many->duration - few->duration);
+    for (guint i = 0; i < NJ_N_ACTIVITIES; i++)
+        few->activity[i] += more * (many->activity[i] - few->activity[i]);
+    few->overlapped += more * (many->overlapped - few->overlapped);
+    for (guint i = 0; i < NJ_N_KERNEL_KINDS; i++)
+        few->energy_j[i] += more * (many->energy_j[i] - few->energy_j[i]);
+    few->peak_w = fmax(few->peak_w, many->peak_w);
+    few->flop += more * (many->flop - few->flop);
+    few->hbm_bytes += more * (many->hbm_bytes - few->hbm_bytes);
+    few->link_bytes += more * (many->link_bytes - few->link_bytes);
+}
+
+// Builds and runs an entry with so many layers.
+static gboolean run_entry(const NjExecutor *executor, Entry *entry, int layers, NjTaskRecord *record,
+                          GError **error)
+{
+    const NjPlanInstruction *instruction = &entry->key.instruction;
+    nj_program_init(&entry->program);
+    if (!nj_lowering_build(&executor->lowering, executor->execution, instruction->kind, entry->key.stage,
+                           layers, instruction->launches, instruction->n_launches, &entry->program, error))
+        return FALSE;
+    nj_run_alone(&executor->spec, &entry->program, instruction->freq_mhz, record);
+    return TRUE;
+}
+
+static gboolean run_entry_extrapolated(const NjExecutor *executor, Entry *entry, int layers, GError **error)
+{
+    NjTaskRecord more;
+    if (layers <= 3)
+        return run_entry(executor, entry, layers, &entry->record, error);
+    if (!run_entry(executor, entry, 3, &more, error))
+        return FALSE;
+    nj_program_clear(&entry->program);
+    if (!run_entry(executor, entry, 2, &entry->record, error))
+        return FALSE;
+    extend_record(&entry->record, &more, layers - 2);
+    return TRUE;
 }
 
 static Entry *entry_for(NjExecutor *executor, guint stage, const NjPlanInstruction *instruction,
@@ -108,14 +157,12 @@ static Entry *entry_for(NjExecutor *executor, guint stage, const NjPlanInstructi
     }
     entry = g_new0(Entry, 1);
     entry->key = key;
-    nj_program_init(&entry->program);
-    if (!nj_lowering_build(&executor->lowering, executor->execution, instruction->kind, stage,
-                           executor->workload->layers[stage], instruction->launches, instruction->n_launches,
-                           &entry->program, error)) {
+    const int layers = executor->workload->layers[stage];
+    if (!(executor->extrapolate ? run_entry_extrapolated(executor, entry, layers, error)
+                                : run_entry(executor, entry, layers, &entry->record, error))) {
         entry_free(entry);
         return NULL;
     }
-    nj_run_alone(&executor->spec, &entry->program, instruction->freq_mhz, &entry->record);
     g_hash_table_insert(executor->entries, &entry->key, entry);
     return entry;
 }

@@ -18,6 +18,7 @@ typedef struct {
 extern const NjCommand nj_command_calibrate;
 extern const NjCommand nj_command_replay;
 extern const NjCommand nj_command_simulate;
+extern const NjCommand nj_command_solve;
 
 // All commands, NULL-terminated.
 const NjCommand *const *nj_commands(void);

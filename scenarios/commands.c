@@ -3,8 +3,9 @@
 
 #include "sim/error.h"
 
-static const NjCommand *const commands[] = {&nj_command_simulate, &nj_command_replay, &nj_command_calibrate,
-                                            NULL};
+static const NjCommand *const commands[] = {
+    &nj_command_simulate, &nj_command_replay, &nj_command_solve, &nj_command_calibrate, NULL,
+};
 
 const NjCommand *const *nj_commands(void)
 {

@@ -36,7 +36,8 @@ typedef struct {
     double kernel_gap_us;
 
     // Collectives
-    double collective_share; // rate inside training over the rate alone
+    double allreduce_share; // rate inside training over the rate alone
+    double allgather_share; // same, all-gather and reduce-scatter
     double allreduce_latency_ms;
     double allgather_latency_ms;
     double collective_sms; // SMs the communication library takes by default

@@ -179,7 +179,7 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
 
 // hbm_passes: how often the wire bytes cross HBM.
 static NjKernel collective(const Sizes *s, const char *name, NjCollectiveKind kind, int gpus,
-                           double message_bytes, double hbm_passes, double latency_ms)
+                           double message_bytes, double hbm_passes, double share, double latency_ms)
 {
     const NjGpu *gpu = s->gpu;
     const NjKernelHardware hardware = hardware_of(gpu);
@@ -189,8 +189,7 @@ static NjKernel collective(const Sizes *s, const char *name, NjCollectiveKind ki
         .name = name,
         .kind = NJ_KERNEL_COLLECTIVE,
         .latency_s = latency_ms * 1e-3,
-        .link_s =
-            nj_collective_time(&gpu->kernels, &hardware, kind, gpus, message_bytes) / gpu->collective_share,
+        .link_s = nj_collective_time(&gpu->kernels, &hardware, kind, gpus, message_bytes) / share,
         .hbm_s = hbm_bytes / (hbm_bytes_per_s(gpu) * gpu->hbm_efficiency),
         .hbm_j = gpu->hbm_w * hbm_bytes / hbm_bytes_per_s(gpu),
         .link_j = gpu->link_w * wire / (gpu->nvlink_gb_s * 1e9),
@@ -204,7 +203,7 @@ static NjKernel collective(const Sizes *s, const char *name, NjCollectiveKind ki
 static NjKernel all_reduce(const Sizes *s, double message_bytes)
 {
     return collective(s, "all-reduce", NJ_COLLECTIVE_ALL_REDUCE, s->tp, message_bytes, 1.7,
-                      s->gpu->allreduce_latency_ms);
+                      s->gpu->allreduce_share, s->gpu->allreduce_latency_ms);
 }
 
 void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
@@ -215,10 +214,11 @@ void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
     build_backward(layer->backward, &s);
     layer->all_reduce = all_reduce(&s, 2 * s.n * s.d);
     const double kv_bytes = s.cp * 4 * s.n * s.kv; // K and V of all ranks
-    const double latency_ms = s.gpu->allgather_latency_ms;
-    layer->all_gather = collective(&s, "all-gather", NJ_COLLECTIVE_ALL_GATHER, s.cp, kv_bytes, 2, latency_ms);
+    const double latency_ms = s.gpu->allgather_latency_ms, share = s.gpu->allgather_share;
+    layer->all_gather =
+        collective(&s, "all-gather", NJ_COLLECTIVE_ALL_GATHER, s.cp, kv_bytes, 2, share, latency_ms);
     layer->reduce_scatter =
-        collective(&s, "reduce-scatter", NJ_COLLECTIVE_REDUCE_SCATTER, s.cp, kv_bytes, 3, latency_ms);
+        collective(&s, "reduce-scatter", NJ_COLLECTIVE_REDUCE_SCATTER, s.cp, kv_bytes, 3, share, latency_ms);
 }
 
 void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequences)

@@ -224,6 +224,7 @@ static gboolean add_partition(Builder *builder, const NjBlock *blocks, const Ste
     if (!check_launch(builder, blocks, step, launch, &launch_at))
         return FALSE;
 
+    nj_program_synchronize(builder->program);
     const gboolean sequential = launch->mode == NJ_LAUNCH_SEQUENTIAL;
     const guint sms = launch->mode == NJ_LAUNCH_AT ? launch->sms : default_sms(builder);
     if (beside != NULL && launch_at < 0) {

@@ -19,6 +19,7 @@ extern const NjCommand nj_command_calibrate;
 extern const NjCommand nj_command_replay;
 extern const NjCommand nj_command_simulate;
 extern const NjCommand nj_command_solve;
+extern const NjCommand nj_command_validate;
 
 // All commands, NULL-terminated.
 const NjCommand *const *nj_commands(void);

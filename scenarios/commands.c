@@ -4,7 +4,8 @@
 #include "sim/error.h"
 
 static const NjCommand *const commands[] = {
-    &nj_command_simulate, &nj_command_replay, &nj_command_solve, &nj_command_calibrate, NULL,
+    &nj_command_simulate,  &nj_command_replay,   &nj_command_solve,
+    &nj_command_calibrate, &nj_command_validate, NULL,
 };
 
 const NjCommand *const *nj_commands(void)

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Forms that validate.c lists; one file may hold several.
+
+#include "scenarios/validate.h"
+
+extern const NjValidateForm nj_validate_gemm;
+extern const NjValidateForm nj_validate_attention;
+extern const NjValidateForm nj_validate_collective;

@@ -48,14 +48,14 @@ typedef struct {
     struct {
         double launch_us;
         double alltoall_us; // more than launch_us, for a grouped send and receive
-        double hop_us;      // from one GPU to the next, low-latency protocols
+        double hop_us;      // from one GPU to the next
         double ll_share;    // LL protocol's bus bandwidth over NVLink's
         double ll128_us;    // more than launch_us, LL128 protocol
         double ll128_share;
         double simple_us; // same, Simple protocol
         double simple_share;
-        double chunk_us;      // per hop, Simple protocol: least time of a chunk in the pipeline
-        double switch_factor; // the library takes Simple until another protocol is this much faster
+        double chunk_us;                    // per hop, Simple protocol: least time of a chunk in the pipeline
+        double switch_share;                // of simple_us, which the library does not see when it chooses
         double end_share[NJ_N_COLLECTIVES]; // share e of the bandwidth 1 - e / gpus lost at the ring's ends
     } collective;
 } NjKernelConstants;

@@ -160,14 +160,16 @@ double nj_collective_time(const NjKernelConstants *constants, const NjKernelHard
     const double ll128_s = (low_us + constants->collective.ll128_us) * second_per_us +
                            wire_bytes / (constants->collective.ll128_share * link_bytes_s * ends);
 
-    // A pipeline of h hops that moves w bytes in c chunks takes (h + c) (a + w / (c B)) with a per chunk and
-    // hop; the best c gives (sqrt(h a) + sqrt(w / B))^2 (h counted from 0, so that one more is in the fixed
-    // time).
+    // A pipeline of h hops that moves w bytes in c chunks takes (h + c) (a + w / (c B)), a being the least
+    // time of a chunk; the best c gives (sqrt(h a) + sqrt(w / B))^2.
     const double root = sqrt(hops * constants->collective.chunk_us * second_per_us) +
                         sqrt(wire_bytes / (constants->collective.simple_share * link_bytes_s * ends));
-    const double simple_s = (launch_us + constants->collective.simple_us) * second_per_us + root * root;
+    const double simple_us = constants->collective.simple_us;
+    const double simple_s = (low_us + simple_us) * second_per_us + root * root;
 
-    // The library's own estimate favours Simple: it changes over before Simple is the faster one.
+    // The library compares with too short a fixed time of Simple, and changes over before Simple is the
+    // faster one.
     const double low_s = fmin(ll_s, ll128_s);
-    return low_s * constants->collective.switch_factor < simple_s ? low_s : simple_s;
+    const double blind_s = constants->collective.switch_share * simple_us * second_per_us;
+    return low_s < simple_s - blind_s ? low_s : simple_s;
 }

@@ -255,7 +255,9 @@ static NjSolverPlan *make_plan(NjSolver *solver, gint64 ticks, double asked_s)
     NjSolverPlan *plan = g_new0(NjSolverPlan, 1);
     plan_at(solver, ticks, chosen);
     plan->asked_s = asked_s;
-    plan->time_s = to_seconds(solver, nj_planner_time(solver->planner, chosen));
+    const gint64 taken = nj_planner_time(solver->planner, chosen);
+    g_assert(taken <= ticks);
+    plan->time_s = to_seconds(solver, taken);
     plan->bound_effective_j = bound_at(solver, asked_s);
     plan->n_tasks = n;
     plan->option = g_new(guint, n);

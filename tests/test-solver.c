@@ -157,6 +157,17 @@ static const Case CLOSED_FORMS[] = {
      {OPTIONS({1, 5}, {2, 3})},
      3,
      {{3, 20}, {4, 16}, {6, 12}}},
+    // 0 saves 2.05 J/s, 1 and 2 together 2 J/s; that 3 saves 1e19 J/s must not blur the difference.
+    {"times that differ by noise",
+     4,
+     {0, 1, 1, 2},
+     4,
+     {0, 0, 1, 2},
+     {1, 2, 3, 3},
+     3,
+     {OPTIONS({1, 4.05}, {2, 2}), OPTIONS({1, 3}, {2, 2}), OPTIONS({1, 1e6}, {1.0000000000001, 1})},
+     4,
+     {{3, 1000010.05}, {3.0000000000001, 11.05}, {4.0000000000001, 9}, {5.0000000000001, 7}}},
     {"a set that no task uses may be empty",
      1,
      {1},
@@ -179,7 +190,8 @@ START_TEST(knows_closed_forms)
         ck_assert_msg(n_points == row->n_points, "%s: %u points", row->label, n_points);
         for (guint j = 0; j < n_points; j++)
             ck_assert_msg(points[j].time_s == row->points[j].time_s &&
-                              fabs(points[j].effective_j - row->points[j].effective_j) < 1e-12,
+                              fabs(points[j].effective_j - row->points[j].effective_j) <
+                                  1e-12 * MAX(1, fabs(points[j].effective_j)),
                           "%s: point %u is %.15g s, %.15g J", row->label, j, points[j].time_s,
                           points[j].effective_j);
     }

@@ -40,6 +40,8 @@ typedef struct {
     double allgather_share; // same, all-gather and reduce-scatter
     double allreduce_latency_ms;
     double allgather_latency_ms;
+    double overlapped_allreduce_ms; // fixed cost of a collective launched beside compute
+    double overlapped_allgather_ms;
     double collective_sms; // SMs the communication library takes by default
     double saturation_sms;
     double network_latency_us;
@@ -58,7 +60,7 @@ typedef struct {
     double hbm_w;       // of HBM traffic at the data-sheet rate
     double link_w;      // of link traffic at the data-sheet rate
     double clock_w;
-    double clock_collective_w;
+    double collective_sm_w;
     double volt_linear;
     double volt_quadratic;
     double unscaled_share;

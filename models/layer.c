@@ -158,7 +158,7 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
     add_memory(block, NJ_ROLE_ACTIVATION, s, "swiglu-backward", 10 * n * s->f);
     add_linear_backward(block, s, "fc1-dgrad", "fc1-wgrad", d, 2 * s->f);
     add_memory(block, NJ_ROLE_NORM, s, "norm-backward", 8 * n * d);
-    add_memory(block, NJ_ROLE_OTHER, s, "bias-dropout-add-backward", 7 * n * d);
+    add_memory(block, NJ_ROLE_OTHER, s, "bias-dropout-add-backward", 5 * n * d);
 
     add_linear_backward(&blocks[NJ_BLOCK_PROJECTION], s, "projection-dgrad", "projection-wgrad", s->q, d);
 
@@ -174,7 +174,7 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
     add_memory(block, NJ_ROLE_OTHER, s, "qkv-split-backward", 4 * n * qkv);
     add_linear_backward(block, s, "qkv-dgrad", "qkv-wgrad", d, qkv);
     add_memory(block, NJ_ROLE_NORM, s, "norm-backward", 8 * n * d);
-    add_memory(block, NJ_ROLE_OTHER, s, "bias-dropout-add-backward", 7 * n * d);
+    add_memory(block, NJ_ROLE_OTHER, s, "bias-dropout-add-backward", 5 * n * d);
 }
 
 // hbm_passes: how often the wire bytes cross HBM.

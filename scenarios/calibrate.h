@@ -49,7 +49,7 @@ typedef struct {
     double prior, width; // of the constant, in its unit; width: one standard deviation
     double value;        // fitted
     double error;        // standard error, in its unit
-    gboolean determined; // the data narrows it to less than half of the prior's width
+    gboolean determined; // the data narrows it well below the prior's width
 } NjConstant;
 
 typedef struct {

@@ -79,6 +79,11 @@ void nj_lowering_init(NjLowering *lowering, const NjWorkload *workload)
     nj_layer_build(&lowering->whole, workload, whole);
     nj_layer_build(&lowering->nano[0], workload, whole - whole / 2);
     nj_layer_build(&lowering->nano[1], workload, whole / 2);
+    for (guint i = 0; i < NJ_N_NANOBATCHES; i++) {
+        lowering->nano[i].all_reduce.latency_s = 1e-3 * workload->gpu.overlapped_allreduce_ms;
+        lowering->nano[i].all_gather.latency_s = 1e-3 * workload->gpu.overlapped_allgather_ms;
+        lowering->nano[i].reduce_scatter.latency_s = 1e-3 * workload->gpu.overlapped_allgather_ms;
+    }
     nj_stage_ends_build(&lowering->ends, workload, whole);
 }
 

@@ -17,7 +17,7 @@ NjClock nj_clock_at(const NjDeviceSpec *spec, double freq_mhz)
         .v2 = v2,
         .traffic_scale = spec->unscaled_share + (1.0 - spec->unscaled_share) * v2,
         .clock_w = spec->clock_w * x * v2,
-        .clock_collective_w = spec->clock_collective_w * x * v2,
+        .collective_sm_w = spec->collective_sm_w * x * v2,
     };
 }
 

@@ -11,7 +11,8 @@
 // compute kernel is bound by. HBM is shared max-min fair: nobody gets more than it asks for, what is left is
 // split evenly.
 //
-// Power. static (always) + clock tree (while a kernel works; ~ x V^2) + per unit of work: arithmetic ~ V^2,
+// Power. static (always) + clock tree (while anything runs; ~ x V^2) + the SMs that a collective
+// occupies from its launch to its end (~ x V^2) + per unit of work: arithmetic ~ V^2,
 // HBM and link traffic ~ u + (1 - u) V^2.
 
 #include "sim/kernel.h"
@@ -28,7 +29,7 @@ typedef struct {
     double unscaled_share;      // u
     double static_w;            // drawn always
     double clock_w;             // clock tree at f_max while a compute kernel works
-    double clock_collective_w;  // same while only a collective works
+    double collective_sm_w;     // per SM that a collective occupies, from its launch to its end, at f_max
     double saturation_sms;      // K
     double overlap_gemm;        // slow-down (>= 1) of a GEMM or attention kernel beside a collective
     double overlap_memory;      // of an HBM-bound kernel beside a collective
@@ -45,7 +46,7 @@ typedef struct {
     double v2;            // V(x)^2
     double traffic_scale; // u + (1 - u) V^2
     double clock_w;
-    double clock_collective_w;
+    double collective_sm_w;
 } NjClock;
 
 NjClock nj_clock_at(const NjDeviceSpec *spec, double freq_mhz);

@@ -132,11 +132,16 @@ static void close_interval(Run *run, Device *device)
         record->energy_j[stream->kernel->kind] += progress * stream->energy_j;
         interval_j += progress * stream->energy_j;
     }
-    if (computing || comm->state == STREAM_WORK) {
+    if (computing || communicating) {
         const NjKernelKind kind = computing ? compute->kernel->kind : comm->kernel->kind;
-        const double clock_j = dt_s * (computing ? device->clock.clock_w : device->clock.clock_collective_w);
-        record->energy_j[kind] += clock_j;
-        interval_j += clock_j;
+        record->energy_j[kind] += dt_s * device->clock.clock_w;
+        interval_j += dt_s * device->clock.clock_w;
+    }
+    if (communicating) {
+        const double spin_j =
+            dt_s * device->clock.collective_sm_w * current_op(device, NJ_STREAM_COMMUNICATION)->sms;
+        record->energy_j[NJ_KERNEL_COLLECTIVE] += spin_j;
+        interval_j += spin_j;
     }
     const NjActivity activity = computing       ? (NjActivity)compute->kernel->kind
                                 : communicating ? NJ_ACTIVITY_COLLECTIVE

@@ -89,6 +89,7 @@ static gboolean write_gpu_file(const char *path, const char *original, const NjC
         g_key_file_set_comment(file, "model", c->field->key, comment, NULL);
     }
     g_key_file_set_boolean(file, "gpu", "calibrated", TRUE);
+    g_key_file_remove_comment(file, "model", NULL, NULL); // what an earlier fit wrote
     g_key_file_set_comment(file, "model", NULL, origin, NULL);
     gsize length;
     g_autofree char *text = g_key_file_to_data(file, &length, NULL);

@@ -46,14 +46,21 @@ static Slot *slot_typed(const NjTable *table, guint row, guint column, NjColumnT
     return slot;
 }
 
-void nj_table_free(NjTable *table)
+void nj_table_clear_rows(NjTable *table)
 {
-    if (table == NULL)
-        return;
     for (guint row = 0; row < table->n_rows; row++)
         for (guint column = 0; column < table->n_columns; column++)
             if (table->columns[column].type == NJ_COLUMN_TEXT)
                 g_free(slot_at(table, row, column)->value.text);
+    g_array_set_size(table->slots, 0);
+    table->n_rows = 0;
+}
+
+void nj_table_free(NjTable *table)
+{
+    if (table == NULL)
+        return;
+    nj_table_clear_rows(table);
     g_array_free(table->slots, TRUE);
     g_free(table->columns);
     g_free(table);
@@ -85,6 +92,28 @@ void nj_table_set_real(NjTable *table, guint column, double value)
     Slot *slot = slot_typed(table, table->n_rows - 1, column, NJ_COLUMN_REAL);
     slot->value.real = value;
     slot->set = isfinite(value);
+}
+
+void nj_table_copy_cell(NjTable *to, guint to_column, const NjTable *from, guint row, guint column)
+{
+    const NjColumnType type = from->columns[column].type;
+    const Slot *source = slot_at(from, row, column);
+    Slot *target = slot_typed(to, to->n_rows - 1, to_column, type);
+    if (type == NJ_COLUMN_TEXT) {
+        g_free(target->value.text);
+        target->value.text = g_strdup(source->value.text);
+    } else {
+        target->value = source->value;
+    }
+    target->set = source->set;
+}
+
+int nj_table_find_column(const NjTable *table, const char *name)
+{
+    for (guint c = 0; c < table->n_columns; c++)
+        if (g_str_equal(table->columns[c].name, name))
+            return (int)c;
+    return -1;
 }
 
 guint nj_table_n_rows(const NjTable *table)
@@ -278,6 +307,10 @@ gboolean nj_format_parse(const char *name, NjFormat *format, GError **error)
             *format = (NjFormat)i;
             return TRUE;
         }
+    }
+    if (g_str_equal(name, "table")) {
+        *format = NJ_FORMAT_TEXT;
+        return TRUE;
     }
     g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE, "--format %s: text, csv or json is needed", name);
     return FALSE;

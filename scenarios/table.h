@@ -37,6 +37,13 @@ void nj_table_set_text(NjTable *table, guint column, const char *value); // copi
 void nj_table_set_integer(NjTable *table, guint column, gint64 value);
 void nj_table_set_real(NjTable *table, guint column, double value);
 
+// Removes all rows; what was reserved stays, so that a table can be filled again and again.
+void nj_table_clear_rows(NjTable *table);
+// Sets a cell of to's last row to from's cell (row, column), missing or not. The types must match (assert).
+void nj_table_copy_cell(NjTable *to, guint to_column, const NjTable *from, guint row, guint column);
+// Index of the column of that name, or -1.
+int nj_table_find_column(const NjTable *table, const char *name);
+
 guint nj_table_n_rows(const NjTable *table);
 guint nj_table_n_columns(const NjTable *table);
 const NjColumn *nj_table_column(const NjTable *table, guint column);
@@ -49,7 +56,7 @@ double nj_table_get_real(const NjTable *table, guint row, guint column);
 // array of objects. Numbers never depend on the locale.
 void nj_table_print(const NjTable *table, NjFormat format, FILE *out);
 
-// "text", "csv" or "json"; FALSE and an error of NJ_ERROR_USAGE otherwise.
+// "text" (or "table"), "csv" or "json"; FALSE and an error of NJ_ERROR_USAGE otherwise.
 gboolean nj_format_parse(const char *name, NjFormat *format, GError **error);
 
 G_END_DECLS

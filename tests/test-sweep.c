@@ -314,7 +314,7 @@ START_TEST(killed_at_50_moments)
         // Any moment of the run, and some beyond its end: the file is written and renamed in its last
         // milliseconds.
         const double left = 1 - (double)g_hash_table_size(before) / N_POINTS;
-        g_usleep((gulong)g_rand_double_range(random, 0, whole_us * (0.3 + left)));
+        g_usleep((gulong)g_rand_double_range(random, 0, whole_us * (0.7 + 0.5 * left)));
         kill(child, SIGKILL);
         const int status = end_job(child, pipe_end, NULL);
         assert_nothing_twice(job.synthetic.log_fd, offset, before);

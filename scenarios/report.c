@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/report.h"
 
+#include "models/memory.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -63,6 +65,27 @@ static void add_breakdown(NjTable *table, const NjIteration *iteration)
     add(table, "communication", "overlapped", "s", seconds(overlapped) / n);
 }
 
+// Of the stage that needs most.
+static int memory_of(const NjScenario *scenario, NjMemory *memory)
+{
+    NjMemoryShape shape;
+    nj_memory_shape_from_workload(&scenario->workload,
+                                  nj_scenario_execution(scenario) == NJ_EXECUTION_NANOBATCHED, &shape);
+    return nj_memory_of_fullest_stage(&shape, memory);
+}
+
+static void add_memory(NjTable *table, const NjScenario *scenario)
+{
+    NjMemory memory;
+    const int stage = memory_of(scenario, &memory);
+    for (guint part = 0; part < NJ_N_MEMORY_PARTS; part++)
+        add(table, "memory_breakdown", nj_memory_part_name((NjMemoryPart)part), "GiB",
+            memory.bytes[part] / NJ_GIB);
+    add(table, "memory", "total", "GiB", nj_memory_total(&memory) / NJ_GIB);
+    add(table, "memory", "gpu_has", "GiB", scenario->workload.gpu.hbm_gib);
+    add(table, "memory", "stage", "", stage);
+}
+
 NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteration)
 {
     const NjWorkload *workload = &scenario->workload;
@@ -97,6 +120,7 @@ NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteratio
     add(table, "power", "average_per_gpu", "W", energy_j / gpus / time_s);
     add(table, "power", "peak_per_gpu", "W", peak_w);
     add_breakdown(table, iteration);
+    add_memory(table, scenario);
     return table;
 }
 
@@ -126,6 +150,8 @@ static const char *heading_of(const char *section)
         {"time_breakdown", "Time of a GPU, average over stages"},
         {"energy_breakdown", "Energy of a GPU, average over stages"},
         {"communication", "Communication of a GPU, average over stages"},
+        {"memory_breakdown", "Memory of a GPU of the stage that needs most"},
+        {"memory", "Memory"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(headings); i++)
         if (g_str_equal(headings[i].section, section))
@@ -165,6 +191,8 @@ static void print_people(const NjTable *table, FILE *out)
         else if (g_str_has_suffix(section, "_breakdown"))
             fprintf(out, "  %-20s %12.*f %s  %5.1f %%\n", metric, digits_for(value), value, unit,
                     100 * value / section_sum(table, section));
+        else if (*unit == '\0')
+            fprintf(out, "  %-20s %12.0f\n", metric, value);
         else
             fprintf(out, "  %-20s %12.*f %s\n", metric, digits_for(value), value, unit);
     }
@@ -179,4 +207,8 @@ void nj_report_iteration(const NjScenario *scenario, const NjIteration *iteratio
     }
     print_header(scenario, out);
     print_people(table, out);
+    NjMemory memory;
+    memory_of(scenario, &memory);
+    if (nj_memory_total(&memory) > scenario->workload.gpu.hbm_gib * NJ_GIB)
+        fprintf(out, "\nNote: this does not fit into the memory of %s.\n", scenario->workload.gpu.name);
 }

@@ -10,7 +10,8 @@
 G_BEGIN_DECLS
 
 // Rows section, metric, unit, value. Sections: iteration, energy, power, time_breakdown and energy_breakdown
-// (averages over the GPUs), communication. Transfer full.
+// (averages over the GPUs), communication, memory_breakdown (of a GPU of the fullest stage), memory. Transfer
+// full.
 NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteration);
 
 // Prints the report: aligned for people, or the table's rows as CSV or JSON.

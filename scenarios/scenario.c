@@ -213,19 +213,6 @@ void nj_scenario_clear(NjScenario *scenario)
     g_clear_pointer(&scenario->scheds_file, g_free);
 }
 
-NjExecution nj_method_execution(NjMethod method)
-{
-    switch (method) {
-    case NJ_METHOD_MEGATRON:
-    case NJ_METHOD_MEGATRON_PERSEUS:
-        return NJ_EXECUTION_SEQUENTIAL;
-    case NJ_METHOD_NANOBATCHING_PERSEUS:
-    case NJ_METHOD_KAREUS:
-        return NJ_EXECUTION_NANOBATCHED;
-    }
-    g_assert_not_reached();
-}
-
 NjExecution nj_scenario_execution(const NjScenario *scenario)
 {
     return scenario->scheds_file != NULL ? NJ_EXECUTION_NANOBATCHED : nj_method_execution(scenario->method);

@@ -12,6 +12,7 @@
 #include "models/workload.h"
 #include "schedules/execute.h"
 #include "schedules/plan-table.h"
+#include "schedules/planner.h"
 
 G_BEGIN_DECLS
 
@@ -34,9 +35,6 @@ gboolean nj_scenario_load_with_arch(NjScenario *scenario, const char *path, cons
 gboolean nj_scenario_from_keyfile(NjScenario *scenario, GKeyFile *file, const char *path, GError **error);
 void nj_scenario_clear(NjScenario *scenario);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjScenario, nj_scenario_clear)
-
-// How a method executes instructions.
-NjExecution nj_method_execution(NjMethod method);
 
 // How the scenario executes its instructions.
 NjExecution nj_scenario_execution(const NjScenario *scenario);

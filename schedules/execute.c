@@ -218,7 +218,7 @@ static void add_record(NjTaskRecord *sum, const NjTaskRecord *record)
     sum->link_bytes += record->link_bytes;
 }
 
-static void sum_up(const NjExecutor *executor, const NjPipeline *pipeline, const NjTaskResult *results,
+static void sum_up(const NjDeviceSpec *spec, const NjPipeline *pipeline, const NjTaskResult *results,
                    NjIteration *iteration)
 {
     iteration->n_stages = pipeline->n_stages;
@@ -227,8 +227,9 @@ static void sum_up(const NjExecutor *executor, const NjPipeline *pipeline, const
     for (guint stage = 0; stage < pipeline->n_stages; stage++) {
         NjStageResult *result = &iteration->stages[stage];
         result->bubble = iteration->duration - result->sum.duration;
-        iteration->dynamic_j += nj_task_record_dynamic_j(&result->sum);
-        iteration->static_j += executor->spec.static_w * ((double)iteration->duration / NJ_PS_PER_S);
+        result->waiting_j = spec->waiting_w * ((double)result->bubble / NJ_PS_PER_S);
+        iteration->dynamic_j += nj_task_record_dynamic_j(&result->sum) + result->waiting_j;
+        iteration->static_j += spec->static_w * ((double)iteration->duration / NJ_PS_PER_S);
     }
 }
 
@@ -267,13 +268,15 @@ gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const
         edges[i] = (NjEdge){dependency->from, dependency->to, transfer};
     }
     g_autofree NjDeviceSpec *specs = g_new(NjDeviceSpec, pipeline->n_stages);
-    for (guint i = 0; i < pipeline->n_stages; i++)
+    for (guint i = 0; i < pipeline->n_stages; i++) {
         specs[i] = executor->spec;
+        specs[i].waiting_w = options->unlocked ? executor->spec.clock_w : 0.0;
+    }
 
     g_autofree NjTaskResult *results = g_new(NjTaskResult, n);
     const NjRunInput input = {specs, pipeline->n_stages, programs, n, tasks, n, edges, n_edges};
     iteration->duration = nj_run(&input, options->observer, results);
-    sum_up(executor, pipeline, results, iteration);
+    sum_up(&specs[0], pipeline, results, iteration);
     return TRUE;
 }
 

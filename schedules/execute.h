@@ -31,6 +31,7 @@ const NjTaskRecord *nj_executor_profile(NjExecutor *executor, guint stage,
 typedef struct {
     NjTaskRecord sum; // over the stage's instructions; duration is the time inside instructions
     NjTime bubble;    // iteration time outside them
+    double waiting_j; // dynamic energy drawn there
 } NjStageResult;
 
 typedef struct {
@@ -38,11 +39,12 @@ typedef struct {
     guint n_stages;
     NjStageResult stages[NJ_MAX_STAGES];
     double static_j;  // per rank of a stage, summed over stages
-    double dynamic_j; // same
+    double dynamic_j; // same, with what is drawn while waiting
 } NjIteration;
 
 typedef struct {
     gboolean point_to_point;    // transfers between stages take time; planners leave them out
+    gboolean unlocked;          // clocks are left to the GPU: it waits with its clock tree at full rate
     const NjObserver *observer; // or NULL
 } NjExecuteOptions;
 

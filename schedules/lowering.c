@@ -419,8 +419,20 @@ gboolean nj_lowering_build_partition(const NjLowering *lowering, NjInstructionKi
     return add_partition(&builder, pass_kind == NJ_FORWARD ? layer->forward : layer->backward, step, launch);
 }
 
-guint nj_partition_launch_points(const NjLowering *lowering, NjInstructionKind kind, guint partition,
-                                 NjLaunch launches[NJ_MAX_BLOCK_KERNELS])
+guint nj_partition_weight(const NjParallelism *parallelism, NjInstructionKind kind, guint partition)
+{
+    const guint n_forward = pass_of(parallelism, NJ_FORWARD).n_partitions;
+    const gboolean backward = kind == NJ_BACKWARD && partition >= n_forward;
+    const Pass pass = pass_of(parallelism, backward ? NJ_BACKWARD : NJ_FORWARD);
+    guint weight = 0;
+    for (guint i = 0; i < pass.n_steps; i++)
+        for (guint nano = 0; nano < NJ_N_NANOBATCHES; nano++)
+            weight += pass.steps[i].partitions[nano] == (backward ? partition - n_forward : partition);
+    return weight;
+}
+
+void nj_partition_search_space(const NjLowering *lowering, NjInstructionKind kind, guint partition,
+                               GArray *launches)
 {
     NjInstructionKind pass_kind;
     guint nano;
@@ -429,12 +441,16 @@ guint nj_partition_launch_points(const NjLowering *lowering, NjInstructionKind k
         find_partition(&lowering->workload->parallelism, kind, partition, &pass_kind, &nano, &beside);
     const NjLayer *layer = &lowering->nano[nano];
     const NjBlock *blocks = pass_kind == NJ_FORWARD ? layer->forward : layer->backward;
-    guint n = 0;
+    const gboolean over_cp = beside == COLLECTIVE_ALL_GATHER || beside == COLLECTIVE_REDUCE_SCATTER;
+    const guint first = over_cp ? 1 : 3, last = over_cp ? 20 : 30, step_sms = over_cp ? 1 : 3;
     // The first kernel of every role: what the published search space names with index 0.
     for (guint kernel = 0; kernel < NJ_N_LAUNCH_KERNELS; kernel++) {
-        const NjLaunch launch = {.mode = NJ_LAUNCH_AT, .kernel = (NjLaunchKernel)kernel};
-        if (find_launch_kernel(blocks, step, &launch) >= 0)
-            launches[n++] = launch;
+        NjLaunch launch = {.mode = NJ_LAUNCH_AT, .kernel = (NjLaunchKernel)kernel};
+        if (find_launch_kernel(blocks, step, &launch) < 0)
+            continue;
+        for (launch.sms = first; launch.sms <= last; launch.sms += step_sms)
+            g_array_append_val(launches, launch);
     }
-    return n;
+    const NjLaunch sequential = {.mode = NJ_LAUNCH_SEQUENTIAL};
+    g_array_append_val(launches, sequential);
 }

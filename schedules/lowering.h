@@ -58,9 +58,14 @@ gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, Nj
 gboolean nj_lowering_build_partition(const NjLowering *lowering, NjInstructionKind kind, guint partition,
                                      const NjLaunch *launch, NjProgram *program, GError **error);
 
-// Launch points a partition type offers, in execution order: fills launches (mode AT, sms 0), gives their
-// number.
-guint nj_partition_launch_points(const NjLowering *lowering, NjInstructionKind kind, guint partition,
-                                 NjLaunch launches[NJ_MAX_BLOCK_KERNELS]);
+// How many partitions of this type a layer has (of equal size, but for a microbatch of an odd number of
+// sequences).
+guint nj_partition_weight(const NjParallelism *parallelism, NjInstructionKind kind, guint partition);
+
+// The published search space of a partition type: every launch point on every SM count (3..30 by 3 for
+// collectives of tensor parallelism, 1..20 for those of context parallelism), then sequential execution.
+// Appends NjLaunch.
+void nj_partition_search_space(const NjLowering *lowering, NjInstructionKind kind, guint partition,
+                               GArray *launches);
 
 G_END_DECLS

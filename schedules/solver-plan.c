@@ -25,7 +25,7 @@
 // Energy differences below this share of all energy are rounding errors.
 #define NEGLIGIBLE 1e-12
 
-struct NjPlanner {
+struct NjRounder {
     guint n_tasks;
     guint *task_at; // [n_tasks] tasks here are numbered in topological order: which one it is in the graph
     guint *pred_start, *pred, *succ_start, *succ;
@@ -73,9 +73,9 @@ static void copy_neighbours(guint n_tasks, const guint *task_at, const guint *pl
     }
 }
 
-NjPlanner *nj_planner_new(const NjDag *dag, const NjCurves *curves)
+NjRounder *nj_rounder_new(const NjDag *dag, const NjCurves *curves)
 {
-    NjPlanner *planner = g_new0(NjPlanner, 1);
+    NjRounder *planner = g_new0(NjRounder, 1);
     const guint n = planner->n_tasks = dag->n_tasks;
     planner->work_limit = MAX(WORK_LIMIT, WORK_LIMIT_PER_TASK * (gint64)n);
     planner->task_at = g_memdup2(dag->order, sizeof(guint) * n);
@@ -118,7 +118,7 @@ NjPlanner *nj_planner_new(const NjDag *dag, const NjCurves *curves)
     return planner;
 }
 
-void nj_planner_free(NjPlanner *planner)
+void nj_rounder_free(NjRounder *planner)
 {
     if (planner == NULL)
         return;
@@ -142,17 +142,17 @@ void nj_planner_free(NjPlanner *planner)
     g_free(planner);
 }
 
-gint64 nj_planner_step(const NjPlanner *planner)
+gint64 nj_rounder_step(const NjRounder *planner)
 {
     return planner->step;
 }
 
-static gint64 slack_of(const NjPlanner *planner, guint k)
+static gint64 slack_of(const NjRounder *planner, guint k)
 {
     return planner->latest[k] - planner->earliest[k];
 }
 
-static gint64 find_earliest(const NjPlanner *planner, guint k)
+static gint64 find_earliest(const NjRounder *planner, guint k)
 {
     gint64 earliest = 0;
     for (guint j = planner->pred_start[k]; j < planner->pred_start[k + 1]; j++) {
@@ -162,7 +162,7 @@ static gint64 find_earliest(const NjPlanner *planner, guint k)
     return earliest;
 }
 
-static gint64 find_latest(const NjPlanner *planner, guint k)
+static gint64 find_latest(const NjRounder *planner, guint k)
 {
     gint64 end = planner->deadline;
     for (guint j = planner->succ_start[k]; j < planner->succ_start[k + 1]; j++)
@@ -170,7 +170,7 @@ static gint64 find_latest(const NjPlanner *planner, guint k)
     return end - planner->duration[k];
 }
 
-static void touch(NjPlanner *planner, guint k)
+static void touch(NjRounder *planner, guint k)
 {
     if (!planner->is_touched[k]) {
         planner->is_touched[k] = TRUE;
@@ -180,20 +180,20 @@ static void touch(NjPlanner *planner, guint k)
     }
 }
 
-static void forget_touched(NjPlanner *planner)
+static void forget_touched(NjRounder *planner)
 {
     g_array_set_size(planner->undo, 0);
     while (planner->n_touched > 0)
         planner->is_touched[planner->touched[--planner->n_touched]] = FALSE;
 }
 
-static void mark_pending(NjPlanner *planner, guint k)
+static void mark_pending(NjRounder *planner, guint k)
 {
     planner->pending[k / 64] |= (guint64)1 << k % 64;
 }
 
 // Earliest starts after task k, in topological order: a later task is pending only behind the present one.
-static void move_earliest(NjPlanner *planner, guint k)
+static void move_earliest(NjRounder *planner, guint k)
 {
     guint first = G_MAXUINT, last = 0; // words of the bit set that may hold pending tasks
     for (guint j = planner->succ_start[k]; j < planner->succ_start[k + 1]; j++) {
@@ -219,7 +219,7 @@ static void move_earliest(NjPlanner *planner, guint k)
 }
 
 // Latest starts of task k and before, likewise backwards.
-static void move_latest(NjPlanner *planner, guint k)
+static void move_latest(NjRounder *planner, guint k)
 {
     mark_pending(planner, k);
     guint first = k / 64;
@@ -244,7 +244,7 @@ static void move_latest(NjPlanner *planner, guint k)
     }
 }
 
-static void choose(NjPlanner *planner, guint k, guint option)
+static void choose(NjRounder *planner, guint k, guint option)
 {
     const NjCurve *curve = planner->curve[k];
     const Change before = {k, planner->chosen[k]};
@@ -258,7 +258,7 @@ static void choose(NjPlanner *planner, guint k, guint option)
 }
 
 // Takes everything since forget_touched() back.
-static void undo_all(NjPlanner *planner, double energy_before_j)
+static void undo_all(NjRounder *planner, double energy_before_j)
 {
     for (guint j = planner->undo->len; j-- > 0;) {
         const Change before = g_array_index(planner->undo, Change, j);
@@ -275,7 +275,7 @@ static void undo_all(NjPlanner *planner, double energy_before_j)
 }
 
 // Makes planner->chosen the plan at work; every task counts as touched.
-static void begin_plan(NjPlanner *planner)
+static void begin_plan(NjRounder *planner)
 {
     forget_touched(planner);
     planner->energy_j = 0;
@@ -291,7 +291,7 @@ static void begin_plan(NjPlanner *planner)
 }
 
 // Slows touched tasks down, the one that saves most first, until none fits into its slack.
-static void hand_back(NjPlanner *planner)
+static void hand_back(NjRounder *planner)
 {
     for (;;) {
         double best_j = planner->negligible_j;
@@ -319,7 +319,7 @@ static void hand_back(NjPlanner *planner)
 
 // Speeds touched tasks on too long paths up, cheapest a tick first, never `except`, until no path is too
 // long. Returns FALSE where that cannot be done below limit_j.
-static gboolean repair(NjPlanner *planner, guint except, double limit_j, guint max_repairs)
+static gboolean repair(NjRounder *planner, guint except, double limit_j, guint max_repairs)
 {
     for (guint n_repairs = 0;; n_repairs++) {
         double best_j_per_tick = G_MAXDOUBLE;
@@ -356,7 +356,7 @@ static gboolean repair(NjPlanner *planner, guint except, double limit_j, guint m
 }
 
 // Whether an option can be part of a plan better than the one of energy_j.
-static gboolean may_be_better(const NjPlanner *planner, guint k, guint option, double energy_j)
+static gboolean may_be_better(const NjRounder *planner, guint k, guint option, double energy_j)
 {
     const NjCurve *curve = planner->curve[k];
     const double priced_j =
@@ -365,7 +365,7 @@ static gboolean may_be_better(const NjPlanner *planner, guint k, guint option, d
 }
 
 // One exchange that begins at task k. Keeps it and returns TRUE where it saves energy.
-static gboolean exchange(NjPlanner *planner, guint k, gboolean slower)
+static gboolean exchange(NjRounder *planner, guint k, gboolean slower)
 {
     const double before_j = planner->energy_j;
     const guint chosen = planner->chosen[k];
@@ -387,7 +387,7 @@ static gboolean exchange(NjPlanner *planner, guint k, gboolean slower)
     return FALSE;
 }
 
-static gboolean is_finished(const NjPlanner *planner)
+static gboolean is_finished(const NjRounder *planner)
 {
     return planner->work > planner->work_limit ||
            planner->energy_j - planner->bound_j <= planner->negligible_j;
@@ -395,7 +395,7 @@ static gboolean is_finished(const NjPlanner *planner)
 
 // Exchanges until none helps. The kind that repairs costs more work and saves less: with `faster_first` the
 // other kind goes over all tasks once before, so that on a large graph the work is not used up on the way.
-static void improve(NjPlanner *planner, gboolean faster_first)
+static void improve(NjRounder *planner, gboolean faster_first)
 {
     if (faster_first)
         for (guint k = 0; k < planner->n_tasks && !is_finished(planner); k++)
@@ -408,7 +408,7 @@ static void improve(NjPlanner *planner, gboolean faster_first)
 }
 
 // Rounds the target's durations to options: down, or to the nearest.
-static void round_target(NjPlanner *planner, const NjTarget *target, gboolean nearest)
+static void round_target(NjRounder *planner, const NjTarget *target, gboolean nearest)
 {
     for (guint k = 0; k < planner->n_tasks; k++) {
         const NjCurve *curve = planner->curve[k];
@@ -423,7 +423,7 @@ static void round_target(NjPlanner *planner, const NjTarget *target, gboolean ne
     }
 }
 
-static void set_prices(NjPlanner *planner, const double *price, double bound_j)
+static void set_prices(NjRounder *planner, const double *price, double bound_j)
 {
     planner->price = price;
     planner->bound_j = bound_j;
@@ -438,7 +438,7 @@ static void set_prices(NjPlanner *planner, const double *price, double bound_j)
 }
 
 // Whether the rounded target was a start before: the same start ends in the same plan.
-static gboolean is_known_start(const NjPlanner *planner, guint n_known, guint64 *known)
+static gboolean is_known_start(const NjRounder *planner, guint n_known, guint64 *known)
 {
     guint64 hash = 14695981039346656037u; // FNV-1a
     for (guint k = 0; k < planner->n_tasks; k++)
@@ -450,7 +450,7 @@ static gboolean is_known_start(const NjPlanner *planner, guint n_known, guint64 
     return FALSE;
 }
 
-double nj_planner_plan(NjPlanner *planner, gint64 ticks, guint n_targets, const NjTarget *targets,
+double nj_rounder_plan(NjRounder *planner, gint64 ticks, guint n_targets, const NjTarget *targets,
                        const double *price, double bound_j, guint *chosen)
 {
     planner->deadline = ticks;
@@ -479,7 +479,7 @@ double nj_planner_plan(NjPlanner *planner, gint64 ticks, guint n_targets, const 
     return best_j;
 }
 
-gint64 nj_planner_time(NjPlanner *planner, const guint *chosen)
+gint64 nj_rounder_time(NjRounder *planner, const guint *chosen)
 {
     gint64 end = 0;
     for (guint k = 0; k < planner->n_tasks; k++) {

@@ -102,22 +102,22 @@ typedef struct {
     gint64 *duration; // [n_tasks] ticks
 } NjTarget;
 
-typedef struct NjPlanner NjPlanner;
+typedef struct NjRounder NjRounder;
 
-NjPlanner *nj_planner_new(const NjDag *dag, const NjCurves *curves);
-void nj_planner_free(NjPlanner *planner);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjPlanner, nj_planner_free)
+NjRounder *nj_rounder_new(const NjDag *dag, const NjCurves *curves);
+void nj_rounder_free(NjRounder *planner);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjRounder, nj_rounder_free)
 
 // Time in ticks by which the options of a task differ, on average: the scale on which rounding matters.
-gint64 nj_planner_step(const NjPlanner *planner);
+gint64 nj_rounder_step(const NjRounder *planner);
 
 // The best plan found that takes at most `ticks`. targets[n_targets] are tried in order; the first is the
 // bound at that very time, `price[n_tasks]` its flows (J a tick) and bound_j its energy. chosen[n_tasks]
 // receives the Pareto option of every task. Returns its energy in J.
-double nj_planner_plan(NjPlanner *planner, gint64 ticks, guint n_targets, const NjTarget *targets,
+double nj_rounder_plan(NjRounder *planner, gint64 ticks, guint n_targets, const NjTarget *targets,
                        const double *price, double bound_j, guint *chosen);
 
 // How many ticks such a choice takes.
-gint64 nj_planner_time(NjPlanner *planner, const guint *chosen);
+gint64 nj_rounder_time(NjRounder *planner, const guint *chosen);
 
 G_END_DECLS

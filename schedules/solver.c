@@ -18,7 +18,7 @@ typedef struct {
 struct NjSolver {
     NjCurves *curves;
     NjFlow *flow; // work space: any state
-    NjPlanner *planner;
+    NjRounder *planner;
     GArray *points; // NjFrontierPoint, by rising time
     gint64 fastest; // ticks
     gint64 slowest;
@@ -103,7 +103,7 @@ NjSolver *nj_solver_new(const NjDag *dag, guint n_sets, const NjOptionSet *sets,
     NjSolver *solver = g_new0(NjSolver, 1);
     solver->curves = g_steal_pointer(&curves);
     solver->flow = nj_flow_new(dag, solver->curves);
-    solver->planner = nj_planner_new(dag, solver->curves);
+    solver->planner = nj_rounder_new(dag, solver->curves);
     solver->points = g_array_new(FALSE, FALSE, sizeof(NjFrontierPoint));
     solver->marks = g_array_new(FALSE, FALSE, sizeof(Mark));
     g_array_set_clear_func(solver->marks, clear_mark);
@@ -126,7 +126,7 @@ void nj_solver_free(NjSolver *solver)
         return;
     nj_curves_free(solver->curves);
     nj_flow_free(solver->flow);
-    nj_planner_free(solver->planner);
+    nj_rounder_free(solver->planner);
     g_array_unref(solver->points);
     g_array_unref(solver->marks);
     g_free(solver);
@@ -222,7 +222,7 @@ static void plan_at(NjSolver *solver, gint64 ticks, guint *chosen)
     NjFlow *flow = solver->flow;
     const guint n = flow->n_tasks;
     const guint n_targets = G_N_ELEMENTS(TARGET_STEPS);
-    const gint64 step = nj_planner_step(solver->planner);
+    const gint64 step = nj_rounder_step(solver->planner);
     gint64 times[G_N_ELEMENTS(TARGET_STEPS)];
     NjTarget targets[G_N_ELEMENTS(TARGET_STEPS)];
     g_autofree gint64 *durations = g_new(gint64, n * n_targets);
@@ -245,7 +245,7 @@ static void plan_at(NjSolver *solver, gint64 ticks, guint *chosen)
             bound_j += nj_curve_energy_j(flow->curve[i], targets[0].duration[i]);
         }
     }
-    nj_planner_plan(solver->planner, ticks, n_targets, targets, price, bound_j, chosen);
+    nj_rounder_plan(solver->planner, ticks, n_targets, targets, price, bound_j, chosen);
 }
 
 static NjSolverPlan *make_plan(NjSolver *solver, gint64 ticks, double asked_s)
@@ -255,7 +255,7 @@ static NjSolverPlan *make_plan(NjSolver *solver, gint64 ticks, double asked_s)
     NjSolverPlan *plan = g_new0(NjSolverPlan, 1);
     plan_at(solver, ticks, chosen);
     plan->asked_s = asked_s;
-    const gint64 taken = nj_planner_time(solver->planner, chosen);
+    const gint64 taken = nj_rounder_time(solver->planner, chosen);
     g_assert(taken <= ticks);
     plan->time_s = to_seconds(solver, taken);
     plan->bound_effective_j = bound_at(solver, asked_s);
@@ -287,7 +287,7 @@ NjSolverPlan *nj_solver_plan_deadline(NjSolver *solver, double latest_s, double 
         return NULL;
     // Near its least the bound is flat, and how well options fit decides: try a few times around it.
     g_autoptr(NjSolverPlan) best = NULL;
-    const double step_s = to_seconds(solver, nj_planner_step(solver->planner));
+    const double step_s = to_seconds(solver, nj_rounder_step(solver->planner));
     for (guint j = 0; j < G_N_ELEMENTS(TARGET_STEPS); j++) {
         const double time_s = MIN(best_s + TARGET_STEPS[j] * step_s, latest_s);
         if (!check_time(solver, time_s, NULL) || (best != NULL && time_s == best->asked_s))

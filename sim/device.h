@@ -28,6 +28,7 @@ typedef struct {
     double volt_quadratic;      // q
     double unscaled_share;      // u
     double static_w;            // drawn always
+    double waiting_w;           // dynamic, while no task runs
     double clock_w;             // clock tree at f_max while a compute kernel works
     double collective_sm_w;     // per SM that a collective occupies, from its launch to its end, at f_max
     double saturation_sms;      // K

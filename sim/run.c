@@ -108,8 +108,8 @@ static void close_interval(Run *run, Device *device)
         return;
     if (device->task == NULL || device->task->known != NULL) {
         const NjTaskRecord *known = device->task != NULL ? device->task->known : NULL;
-        const double dynamic_w =
-            known != NULL ? nj_task_record_dynamic_j(known) / ((double)dt / NJ_PS_PER_S) : 0.0;
+        const double dynamic_w = known != NULL ? nj_task_record_dynamic_j(known) / ((double)dt / NJ_PS_PER_S)
+                                               : device->spec->waiting_w;
         observe_interval(run, device, dynamic_w);
         device->last_change = run->engine.now;
         return;

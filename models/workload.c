@@ -66,7 +66,7 @@ static gboolean divides(const char *what, int value, const char *by, int degree,
 {
     if (value % degree == 0)
         return TRUE;
-    g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s %d is not a multiple of %s = %d", what, value, by,
+    g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE, "%s %d is not a multiple of %s = %d", what, value, by,
                 degree);
     return FALSE;
 }
@@ -75,12 +75,13 @@ gboolean nj_workload_check(const NjWorkload *w, GError **error)
 {
     const NjParallelism *p = &w->parallelism;
     if (p->pp > NJ_MAX_STAGES || p->pp > w->arch.layers) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "pp = %d: at most %d stages (%d layers) are possible",
-                    p->pp, MIN(NJ_MAX_STAGES, w->arch.layers), w->arch.layers);
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
+                    "pp = %d: at most %d stages (%d layers) are possible", p->pp,
+                    MIN(NJ_MAX_STAGES, w->arch.layers), w->arch.layers);
         return FALSE;
     }
     if (p->tp * p->cp > w->gpu.gpus_per_node) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
                     "tp x cp = %d: tensor and context parallelism stay inside a node of %d GPUs",
                     p->tp * p->cp, w->gpu.gpus_per_node);
         return FALSE;
@@ -89,13 +90,13 @@ gboolean nj_workload_check(const NjWorkload *w, GError **error)
     for (int i = 0; i < p->pp; i++) {
         sum += w->layers[i];
         if (w->layers[i] < 1) {
-            g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "stage %d has %d layers: at least 1 is needed", i,
-                        w->layers[i]);
+            g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE, "stage %d has %d layers: at least 1 is needed",
+                        i, w->layers[i]);
             return FALSE;
         }
     }
     if (sum != w->arch.layers) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "the stages' layers sum to %d where %s has %d", sum,
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE, "the stages' layers sum to %d where %s has %d", sum,
                     w->arch.name, w->arch.layers);
         return FALSE;
     }

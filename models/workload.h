@@ -39,7 +39,7 @@ void nj_workload_split_layers(NjWorkload *workload);
 
 // Checks that everything divides: heads, kv heads, ffn and vocabulary by tp, sequence by 2 cp (each rank
 // takes a head and a tail chunk of the causal sequence), layers by stages. The message says which value does
-// not fit and what would; it has no file name.
+// not fit and what would; it has no file name. Its code is NJ_ERROR_IMPOSSIBLE.
 gboolean nj_workload_check(const NjWorkload *workload, GError **error);
 
 // Tokens one GPU of a stage works on per microbatch of so many sequences.

@@ -17,6 +17,10 @@ typedef struct {
 
 extern const NjCommand nj_command_calibrate;
 extern const NjCommand nj_command_replay;
+extern const NjCommand nj_command_best;
+extern const NjCommand nj_command_merge;
+extern const NjCommand nj_command_show;
+extern const NjCommand nj_command_sweep;
 extern const NjCommand nj_command_simulate;
 extern const NjCommand nj_command_solve;
 extern const NjCommand nj_command_validate;

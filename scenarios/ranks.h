@@ -30,10 +30,12 @@ gboolean nj_ranks_serve(NjRanks *ranks, NjWorkQueue *queue, const NjPoolSink *si
 // On rank 0: points that others have been given and not sent back, and ranks not yet sent home.
 gboolean nj_ranks_busy(const NjRanks *ranks);
 
-// On the others: works until rank 0 sends home. An error was reported to rank 0 and is given here too.
-// identity is a digest of what is swept, the same on all ranks.
-gboolean nj_ranks_work(NjRanks *ranks, const char *identity, const NjGrid *grid, const NjEvaluator *evaluator,
-                       guint n_threads, GError **error);
+// On the others: works until rank 0 sends home. Failures are reported to rank 0. identity is a digest of what
+// is swept, the same on all ranks (64 characters).
+void nj_ranks_work(NjRanks *ranks, const char *identity, const NjGrid *grid, const NjEvaluator *evaluator,
+                   guint n_threads);
+// On the others: tells rank 0 that this one cannot work.
+void nj_ranks_fail(NjRanks *ranks, const char *message);
 // On rank 0, before the first serve.
 void nj_ranks_set_identity(NjRanks *ranks, const char *identity);
 

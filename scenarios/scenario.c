@@ -51,8 +51,7 @@ static void values_clear(Values *values)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Values, values_clear)
 
-// A path in the scenario is relative to the scenario file; a plain name stays a name.
-static char *resolve(const char *path, const char *name)
+char *nj_scenario_resolve(const char *path, const char *name)
 {
     const gboolean is_path = strchr(name, '/') != NULL || g_str_has_suffix(name, ".ini") ||
                              g_str_has_suffix(name, ".json") || g_str_has_suffix(name, ".py");
@@ -64,8 +63,8 @@ static char *resolve(const char *path, const char *name)
 
 static gboolean load_parts(NjScenario *scenario, const Values *values, GError **error)
 {
-    g_autofree char *model = resolve(scenario->path, values->model);
-    g_autofree char *gpu = resolve(scenario->path, values->gpu);
+    g_autofree char *model = nj_scenario_resolve(scenario->path, values->model);
+    g_autofree char *gpu = nj_scenario_resolve(scenario->path, values->gpu);
     if (!nj_arch_load(&scenario->workload.arch, model, error)) {
         g_prefix_error(error, "%s: [workload] model = %s: ", scenario->path, values->model);
         return FALSE;
@@ -150,6 +149,8 @@ static gboolean read_execution(NjScenario *scenario, const Values *values, GErro
         g_autofree char *wanted = g_strdup_printf("%s has %d to %d MHz in steps of %d", gpu->name,
                                                   gpu->freq_min_mhz, gpu->freq_max_mhz, gpu->freq_step_mhz);
         nj_keyfile_error(error, scenario->path, "execution", "frequency_mhz", value, wanted);
+        if (error != NULL)
+            (*error)->code = NJ_ERROR_IMPOSSIBLE; // another GPU may have it
         return FALSE;
     }
     if (values->scheds_file != NULL && values->freqs_file == NULL) {
@@ -157,8 +158,10 @@ static gboolean read_execution(NjScenario *scenario, const Values *values, GErro
                          "it needs the freqs_file of the same plan");
         return FALSE;
     }
-    scenario->freqs_file = values->freqs_file != NULL ? resolve(scenario->path, values->freqs_file) : NULL;
-    scenario->scheds_file = values->scheds_file != NULL ? resolve(scenario->path, values->scheds_file) : NULL;
+    scenario->freqs_file =
+        values->freqs_file != NULL ? nj_scenario_resolve(scenario->path, values->freqs_file) : NULL;
+    scenario->scheds_file =
+        values->scheds_file != NULL ? nj_scenario_resolve(scenario->path, values->scheds_file) : NULL;
     scenario->point_to_point = values->point_to_point;
     return TRUE;
 }

@@ -31,8 +31,12 @@ gboolean nj_scenario_load(NjScenario *scenario, const char *path, GError **error
 // Same with another architecture than the file's (a shipped name, or a path relative to the current folder);
 // NULL: the file's.
 gboolean nj_scenario_load_with_arch(NjScenario *scenario, const char *path, const char *arch, GError **error);
-// From a key file in memory; path stands in messages and is where relative paths start.
+// From a key file in memory; path stands in messages and is where relative paths start. The error's code is
+// NJ_ERROR_IMPOSSIBLE where each value is right by itself.
 gboolean nj_scenario_from_keyfile(NjScenario *scenario, GKeyFile *file, const char *path, GError **error);
+// The file that a value of a scenario at path names: a path in the scenario is relative to the scenario file,
+// a plain name stays a name. Transfer full.
+char *nj_scenario_resolve(const char *path, const char *name);
 void nj_scenario_clear(NjScenario *scenario);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjScenario, nj_scenario_clear)
 

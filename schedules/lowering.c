@@ -350,7 +350,7 @@ gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, Nj
         builder.execution = NJ_EXECUTION_SEQUENTIAL;
     if (builder.execution == NJ_EXECUTION_NANOBATCHED && workload->microbatch_size < NJ_N_NANOBATCHES) {
         g_set_error(
-            error, NJ_ERROR, NJ_ERROR_INPUT,
+            error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
             "microbatch_size = %d: nanobatching needs at least 2 sequences to cut the microbatch in two",
             workload->microbatch_size);
         return FALSE;

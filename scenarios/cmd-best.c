@@ -34,7 +34,7 @@ static char *condition_of(const Options *options)
     if (options->deadline_s <= 0)
         return g_strdup(options->where);
     char number[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_dtostr(number, sizeof number, options->deadline_s);
+    g_ascii_formatd(number, sizeof number, "%.12g", options->deadline_s);
     if (options->where == NULL)
         return g_strdup_printf("time_s <= %s", number);
     return g_strdup_printf("%s and time_s <= %s", options->where, number);
@@ -109,7 +109,7 @@ static gboolean best(NjStore *store, const char *path, const Options *options, G
     g_autoptr(GArray) order = nj_query_sort(table, (guint)metric, options->largest || more_is_better(name));
     g_autoptr(GArray) rows = nj_query_first_of_groups(table, order, by, (guint)metric);
     if (rows->len == 0) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: no point has a %s%s%s", path, name,
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: no point has %s%s%s", path, name,
                     condition != NULL ? " and meets " : "", condition != NULL ? condition : "");
         return FALSE;
     }

@@ -191,6 +191,7 @@ static gboolean add_axis(NjGrid *grid, const Place *place, GError **error)
     g_ptr_array_add(values, NULL);
     axis->values = (char **)g_ptr_array_free(g_steal_pointer(&values), FALSE);
     axis->type = axis_type(axis->values);
+    axis->unit = g_strdup(axis->type == NJ_COLUMN_TEXT ? "" : "1");
     const guint64 product = (guint64)grid->n_points * axis->n_values;
     if (product > NJ_GRID_MAX_POINTS)
         return fail(place, error, "the grid has more than %d points", NJ_GRID_MAX_POINTS);
@@ -246,6 +247,7 @@ void nj_grid_free(NjGrid *grid)
         g_free(grid->axes[i].group);
         g_free(grid->axes[i].key);
         g_free(grid->axes[i].name);
+        g_free(grid->axes[i].unit);
         g_free(grid->axes[i].description);
         g_strfreev(grid->axes[i].values);
     }
@@ -280,8 +282,7 @@ void nj_grid_columns(const NjGrid *grid, NjColumn *columns)
 {
     for (guint i = 0; i < grid->n_axes; i++) {
         const NjAxis *axis = &grid->axes[i];
-        columns[i] =
-            (NjColumn){axis->name, axis->type, 3, axis->type == NJ_COLUMN_TEXT ? "" : "1", axis->description};
+        columns[i] = (NjColumn){axis->name, axis->type, 3, axis->unit, axis->description};
     }
 }
 

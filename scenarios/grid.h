@@ -22,6 +22,7 @@ typedef struct {
     char *group;       // of the key file
     char *key;         // as in the key file
     char *name;        // column name: the key, or group_key where two axes share a key
+    char *unit;        // of the column; "1" for numbers and "" for text until somebody knows better
     char *description; // one line for the column
     NjColumnType type; // INTEGER or REAL where all values are such numbers, else TEXT
     guint n_values;

@@ -27,6 +27,7 @@ struct NjJournal {
     int fd;
     off_t end; // of the last whole record
     gboolean has_header, removed;
+    gboolean opened; // locked, and a journal
     Record header;
     GArray *records; // Record
     gsize n_cut_bytes;
@@ -174,9 +175,9 @@ NjJournal *nj_journal_open(const char *path, GError **error)
     journal->path = g_strdup(path);
     journal->records = g_array_new(FALSE, FALSE, sizeof(Record));
     g_mutex_init(&journal->mutex);
-    if (open_locked(journal, error) && scan(journal, error))
+    journal->opened = open_locked(journal, error) && scan(journal, error);
+    if (journal->opened)
         return journal;
-    journal->has_header = TRUE; // not ours: not to be removed
     nj_journal_free(journal);
     return NULL;
 }
@@ -185,7 +186,7 @@ void nj_journal_free(NjJournal *journal)
 {
     if (journal == NULL)
         return;
-    if (!journal->has_header)
+    if (journal->opened && journal->records->len == 0)
         nj_journal_remove(journal);
     if (journal->fd >= 0)
         close(journal->fd);

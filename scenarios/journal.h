@@ -19,7 +19,7 @@ typedef struct NjJournal NjJournal;
 // Opens or creates the journal at path, locks it and indexes its records. A file that is no journal is an
 // error. Transfer full.
 NjJournal *nj_journal_open(const char *path, GError **error);
-// Closes and unlocks; a journal without a header is removed.
+// Closes and unlocks; a journal without records is removed.
 void nj_journal_free(NjJournal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjJournal, nj_journal_free)
 

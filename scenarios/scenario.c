@@ -42,6 +42,12 @@ static const NjField fields[] = {
      "whether transfers between stages take time"},
 };
 
+const NjField *nj_scenario_fields(guint *n_fields)
+{
+    *n_fields = G_N_ELEMENTS(fields);
+    return fields;
+}
+
 static void values_clear(Values *values)
 {
     char **texts[] = {&values->model,  &values->gpu,      &values->parallelism, &values->layers_per_stage,

@@ -9,6 +9,7 @@
 // A name of a model or GPU is a shipped file; a path is relative to the scenario file. Every error names
 // file, group, key, value and what would be right.
 
+#include "models/keyfile.h"
 #include "models/workload.h"
 #include "schedules/execute.h"
 #include "schedules/plan-table.h"
@@ -26,6 +27,9 @@ typedef struct {
     char *scheds_file;
     gboolean point_to_point;
 } NjScenario;
+
+// The table of all keys, with unit and meaning; the offsets are nobody else's.
+const NjField *nj_scenario_fields(guint *n_fields);
 
 gboolean nj_scenario_load(NjScenario *scenario, const char *path, GError **error);
 // Same with another architecture than the file's (a shipped name, or a path relative to the current folder);

@@ -261,6 +261,26 @@ static NjEvaluator *new_evaluator(const char *text, const char *path)
     return &self->base;
 }
 
+// Columns of axes say what the scenario's keys say.
+static void describe_axes(NjGrid *grid)
+{
+    guint n_fields;
+    const NjField *fields = nj_scenario_fields(&n_fields);
+    for (guint i = 0; i < grid->n_axes; i++) {
+        NjAxis *axis = &grid->axes[i];
+        for (guint f = 0; f < n_fields; f++) {
+            if (!g_str_equal(fields[f].group, axis->group) || !g_str_equal(fields[f].key, axis->key))
+                continue;
+            g_free(axis->description);
+            axis->description = g_strdup(fields[f].description);
+            if (axis->type != NJ_COLUMN_TEXT && *fields[f].unit != '\0') {
+                g_free(axis->unit);
+                axis->unit = g_strdup(fields[f].unit);
+            }
+        }
+    }
+}
+
 gboolean nj_scenario_sweep_from_text(NjScenarioSweep *sweep, const char *text, const char *path,
                                      GError **error)
 {
@@ -279,6 +299,7 @@ gboolean nj_scenario_sweep_from_text(NjScenarioSweep *sweep, const char *text, c
         nj_scenario_sweep_clear(sweep);
         return FALSE;
     }
+    describe_axes(sweep->grid);
     sweep->evaluator = new_evaluator(text, path);
     return TRUE;
 }
@@ -286,13 +307,12 @@ gboolean nj_scenario_sweep_from_text(NjScenarioSweep *sweep, const char *text, c
 gboolean nj_scenario_sweep_load(NjScenarioSweep *sweep, const char *path, GError **error)
 {
     *sweep = (NjScenarioSweep){0};
-    g_autofree char *text = NULL;
-    GError *failure = NULL;
-    if (!g_file_get_contents(path, &text, NULL, &failure)) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_FILE, "%s", failure->message);
-        g_clear_error(&failure);
+    g_autoptr(GKeyFile) file = nj_keyfile_load(path, error);
+    if (file == NULL)
         return FALSE;
-    }
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, error))
+        return FALSE;
     return nj_scenario_sweep_from_text(sweep, text, path, error);
 }
 
@@ -328,12 +348,8 @@ static gboolean add_input(GPtrArray *lines, const char *scenario_path, const cha
         return FALSE;
     g_autofree char *bytes = NULL;
     gsize size;
-    GError *failure = NULL;
-    if (!g_file_get_contents(path, &bytes, &size, &failure)) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_FILE, "%s", failure->message);
-        g_clear_error(&failure);
+    if (!g_file_get_contents(path, &bytes, &size, error))
         return FALSE;
-    }
     g_autofree char *sum = g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)bytes, size);
     g_ptr_array_add(lines, g_strdup_printf("%s %s\n", value, sum));
     return TRUE;

@@ -55,13 +55,25 @@ static char *journal_path(const char *output)
     return g_strconcat(output, ".journal", NULL);
 }
 
+// What is there must be of this sweep.
+static gboolean check_ours(const char *path, const NjStoreInfo *there, const NjStoreInfo *here,
+                           GError **error)
+{
+    g_autoptr(GError) difference = NULL;
+    if (nj_sweep_check_same(path, there, here, &difference))
+        return TRUE;
+    g_set_error(error, difference->domain, difference->code, "%s; give another output, or remove it",
+                difference->message);
+    return FALSE;
+}
+
 static gboolean find_stored(Sweep *sweep, GError **error)
 {
     const char *path = sweep->options->output;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return TRUE;
     sweep->store = nj_store_open(path, error);
-    if (sweep->store == NULL || !nj_sweep_check_same(path, nj_store_info(sweep->store), &sweep->info, error))
+    if (sweep->store == NULL || !check_ours(path, nj_store_info(sweep->store), &sweep->info, error))
         return FALSE;
     g_autoptr(GArray) points =
         nj_fold_stored_points(sweep->store, path, sweep->grid, sweep->evaluator, error);
@@ -85,7 +97,7 @@ static gboolean find_journalled(Sweep *sweep, GError **error)
                     "%s: written by another version of nanojoule; remove it or give another output", path);
         return FALSE;
     }
-    if (!nj_sweep_check_same(path, &info, &sweep->info, error))
+    if (!check_ours(path, &info, &sweep->info, error))
         return FALSE;
     for (guint i = 0; i < nj_journal_n_records(sweep->journal); i++)
         g_hash_table_add(sweep->in_journal, GUINT_TO_POINTER(nj_journal_key(sweep->journal, i)));

@@ -251,11 +251,14 @@ START_TEST(another_sweep_is_refused)
         other.text = "[a]\nname = x;y;größer\n[b]\ncount = 1;2\nshare = 0:1:0.1\nfixed = 13\n";
         run_fails(&other, output,
                   "%s: belongs to another sweep: [b] count = 1..64 *2 there, 1;2 here; [b] fixed = 12 there, "
-                  "13 here",
+                  "13 here; give another output, or remove it",
                   path);
         other = make_job();
         other.inputs = "gpu.ini 0000\n";
-        run_fails(&other, output, "%s: belongs to another sweep: the file gpu.ini has another content", path);
+        run_fails(&other, output,
+                  "%s: belongs to another sweep: the file gpu.ini has another content; give another output, "
+                  "or remove it",
+                  path);
         // Comments and blanks are no difference.
         other = make_job();
         other.text =

@@ -77,8 +77,11 @@ void nj_lowering_init(NjLowering *lowering, const NjWorkload *workload)
     const int whole = workload->microbatch_size;
     lowering->workload = workload;
     nj_layer_build(&lowering->whole, workload, whole);
-    nj_layer_build(&lowering->nano[0], workload, whole - whole / 2);
-    nj_layer_build(&lowering->nano[1], workload, whole / 2);
+    lowering->nano[0] = lowering->nano[1] = (NjLayer){0};
+    if (whole >= NJ_N_NANOBATCHES) { // a single sequence is not cut, and nj_lowering_build() says so
+        nj_layer_build(&lowering->nano[0], workload, whole - whole / 2);
+        nj_layer_build(&lowering->nano[1], workload, whole / 2);
+    }
     for (guint i = 0; i < NJ_N_NANOBATCHES; i++) {
         lowering->nano[i].all_reduce.latency_s = 1e-3 * workload->gpu.overlapped_allreduce_ms;
         lowering->nano[i].all_gather.latency_s = 1e-3 * workload->gpu.overlapped_allgather_ms;

@@ -4,8 +4,17 @@
 #include "sim/error.h"
 
 static const NjCommand *const commands[] = {
-    &nj_command_simulate, &nj_command_replay, &nj_command_solve,     &nj_command_sweep,    &nj_command_show,
-    &nj_command_best,     &nj_command_merge,  &nj_command_calibrate, &nj_command_validate, NULL,
+    &nj_command_simulate,
+    &nj_command_run,
+    &nj_command_replay,
+    &nj_command_solve,
+    &nj_command_sweep,
+    &nj_command_show,
+    &nj_command_best,
+    &nj_command_merge,
+    &nj_command_calibrate,
+    &nj_command_validate,
+    NULL,
 };
 
 const NjCommand *const *nj_commands(void)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "scenarios/command.h"
+#include "scenarios/comparison.h"
+
+static int run(int argc, char **argv)
+{
+    g_autofree char *format_name = NULL;
+    int jobs = (int)g_get_num_processors();
+    const GOptionEntry entries[] = {
+        {"format", 0, 0, G_OPTION_ARG_STRING, &format_name, "text, csv or json (default text)", "FORMAT"},
+        {"jobs", 'j', 0, G_OPTION_ARG_INT, &jobs, "Threads (default: all cores)", "N"},
+        {NULL},
+    };
+    g_auto(GStrv) arguments = NULL;
+    int status;
+    if (!nj_command_parse(
+            &nj_command_run, entries,
+            "COMPARISON is a file such as scenarios/paper.ini: configurations, methods, metrics and what "
+            "was published.",
+            argc, argv, 1, 1, &arguments, &status))
+        return status;
+
+    g_autoptr(GError) error = NULL;
+    g_auto(NjComparison) comparison = {0};
+    NjFormat format;
+    if (!nj_format_parse(format_name != NULL ? format_name : "text", &format, &error) ||
+        !nj_comparison_load(&comparison, arguments[0], &error) ||
+        !nj_comparison_run(&comparison, (guint)MAX(jobs, 1), NULL, &error))
+        return nj_command_fail(error);
+    if (format == NJ_FORMAT_TEXT) {
+        nj_comparison_print(&comparison, stdout);
+    } else {
+        g_autoptr(NjTable) table = nj_comparison_table(&comparison);
+        nj_table_print(table, format, stdout);
+    }
+    return 0;
+}
+
+const NjCommand nj_command_run = {
+    .name = "run",
+    .arguments = "COMPARISON",
+    .summary = "regenerate published tables and compare",
+    .run = run,
+};

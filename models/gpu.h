@@ -50,6 +50,7 @@ typedef struct {
     double hbm_freq_exponent;
     double link_freq_exponent;
     double overlap_gemm;
+    double overlap_attention;
     double overlap_memory;
     double overlap_comm_gemm;
     double overlap_comm_memory;

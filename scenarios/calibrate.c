@@ -31,10 +31,17 @@ static const struct {
     {"hbm_efficiency", 0.08},           // stream benchmarks to element-wise kernels: 0.7 to 0.92
     {"allreduce_share", 0.05},          // bus bandwidth is measured alone
     {"overlap_gemm", 0.15},             // 1.0 to 1.5 in published co-runs of kernels and collectives
+    {"overlap_attention", 0.3},
     {"overlap_memory", 0.2},
     {"overlap_comm_gemm", 0.15},
     {"overlap_comm_memory", 0.2},
     {"link_w", 0.4},
+    {"dispatch_us", 0.6},           // a Python loop over kernels: 20 to 150 us
+    {"dispatch_partition_us", 1.0}, // same, with its events
+    {"overlapped_allgather_ms", 1.0},
+    {"overlapped_allreduce_ms", 1.0},
+    {"saturation_sms", 0.4},
+    {"collective_sms", 0.4},
 };
 
 typedef struct {

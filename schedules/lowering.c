@@ -82,11 +82,6 @@ void nj_lowering_init(NjLowering *lowering, const NjWorkload *workload)
         nj_layer_build(&lowering->nano[0], workload, whole - whole / 2);
         nj_layer_build(&lowering->nano[1], workload, whole / 2);
     }
-    for (guint i = 0; i < NJ_N_NANOBATCHES; i++) {
-        lowering->nano[i].all_reduce.latency_s = 1e-3 * workload->gpu.overlapped_allreduce_ms;
-        lowering->nano[i].all_gather.latency_s = 1e-3 * workload->gpu.overlapped_allgather_ms;
-        lowering->nano[i].reduce_scatter.latency_s = 1e-3 * workload->gpu.overlapped_allgather_ms;
-    }
     nj_stage_ends_build(&lowering->ends, workload, whole);
 }
 
@@ -95,7 +90,8 @@ typedef struct {
     const NjLowering *lowering;
     NjExecution execution;
     NjProgram *program;
-    const NjKernel *pending; // collective that the next step runs beside, or NULL
+    const NjKernel *pending;  // collective that the next step runs beside, or NULL
+    double pending_default_s; // its fixed cost where it is launched by default
     GError **error;
 } Builder;
 
@@ -181,6 +177,20 @@ static const NjKernel *collective_of(const NjLayer *layer, Collective which)
     return kernel->link_s > 0 ? kernel : NULL; // a group of one rank has nothing to do
 }
 
+// Beside compute, a collective launched by default waits until so many SMs are free at once as the
+// communication library asks for; one launched at a kernel on few SMs does not.
+static double default_latency_s(const NjGpu *gpu, Collective which)
+{
+    return 1e-3 *
+           (which == COLLECTIVE_ALL_REDUCE ? gpu->overlapped_allreduce_ms : gpu->overlapped_allgather_ms);
+}
+
+static void set_pending(Builder *builder, const NjLayer *layer, Collective which)
+{
+    builder->pending = collective_of(layer, which);
+    builder->pending_default_s = default_latency_s(gpu_of(builder), which);
+}
+
 // Which kernel of a step a launch names, counted over the step; -1 where there is none.
 static int find_launch_kernel(const NjBlock *blocks, const Step *step, const NjLaunch *launch)
 {
@@ -235,6 +245,12 @@ static gboolean add_partition(Builder *builder, const NjBlock *blocks, const Ste
     nj_program_synchronize(builder->program);
     const gboolean sequential = launch->mode == NJ_LAUNCH_SEQUENTIAL;
     const guint sms = launch->mode == NJ_LAUNCH_AT ? launch->sms : default_sms(builder);
+    NjKernel by_default;
+    if (beside != NULL && launch->mode != NJ_LAUNCH_SEQUENTIAL) {
+        by_default = *beside;
+        by_default.latency_s = builder->pending_default_s;
+        beside = &by_default;
+    }
     if (beside != NULL && launch_at < 0) {
         add_collective(builder, beside, before_compute, 0, sms, first_s + dispatch_s(builder));
         first_s = 0;
@@ -271,7 +287,7 @@ static gboolean add_layer_nanobatched(Builder *builder, NjInstructionKind kind, 
             const Step *step = &pass.steps[i];
             if (!add_partition(builder, blocks, step, &launches[step->partitions[nano]]))
                 return FALSE;
-            builder->pending = collective_of(layer, step->then);
+            set_pending(builder, layer, step->then);
         }
     }
     return TRUE;
@@ -418,7 +434,7 @@ gboolean nj_lowering_build_partition(const NjLowering *lowering, NjInstructionKi
     const Step *step =
         find_partition(&lowering->workload->parallelism, kind, partition, &pass_kind, &nano, &beside);
     const NjLayer *layer = &lowering->nano[nano];
-    builder.pending = collective_of(&lowering->nano[1 - nano], beside);
+    set_pending(&builder, &lowering->nano[1 - nano], beside);
     return add_partition(&builder, pass_kind == NJ_FORWARD ? layer->forward : layer->backward, step, launch);
 }
 

@@ -39,27 +39,41 @@ static double limit_by_hbm(double rate, double hbm_s, double hbm_rate)
 }
 
 NjRates nj_device_rates(const NjDeviceSpec *spec, const NjClock *clock, const NjKernel *compute,
-                        const NjKernel *collective, double sms)
+                        const NjKernel *collective, double sms, gboolean waiting)
 {
     NjRates rates = {0};
     if (compute == NULL && collective == NULL)
         return rates;
 
-    const gboolean both = compute != NULL && collective != NULL;
+    const gboolean held = compute != NULL && collective != NULL;
+    const gboolean both = held && !waiting;
     double slow_compute = 1.0, slow_collective = 1.0;
     if (both) {
-        const gboolean memory_bound = compute->kind == NJ_KERNEL_MEMORY;
-        slow_compute = memory_bound ? spec->overlap_memory : spec->overlap_gemm;
-        slow_collective = memory_bound ? spec->overlap_comm_memory : spec->overlap_comm_gemm;
+        switch (compute->kind) {
+        case NJ_KERNEL_MEMORY:
+            slow_compute = spec->overlap_memory;
+            break;
+        case NJ_KERNEL_ATTENTION:
+            slow_compute = spec->overlap_attention;
+            break;
+        case NJ_KERNEL_GEMM:
+            slow_compute = spec->overlap_gemm;
+            break;
+        case NJ_KERNEL_COLLECTIVE:
+        case NJ_N_KERNEL_KINDS:
+            g_assert_not_reached();
+        }
+        slow_collective =
+            compute->kind == NJ_KERNEL_MEMORY ? spec->overlap_comm_memory : spec->overlap_comm_gemm;
     }
-    const double free_sms = both ? (spec->sm_count - sms) / spec->sm_count : 1.0;
-    const double saturation = collective != NULL ? -expm1(-sms / spec->saturation_sms) : 1.0;
+    const double free_sms = held ? (spec->sm_count - sms) / spec->sm_count : 1.0;
+    const double saturation = collective != NULL ? fmin(1.0, sms / spec->saturation_sms) : 1.0;
 
     if (compute != NULL) {
         const double rate = rate_without_hbm(compute->sm_s, clock->sm_rate * free_sms, 0, 1);
         rates.compute_per_s = limit_by_hbm(rate, compute->hbm_s, clock->hbm_rate) / slow_compute;
     }
-    if (collective != NULL) {
+    if (collective != NULL && !waiting) {
         const double rate = rate_without_hbm(0, 1, collective->link_s, clock->link_rate * saturation);
         rates.collective_per_s = limit_by_hbm(rate, collective->hbm_s, clock->hbm_rate) / slow_collective;
     }

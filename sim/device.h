@@ -6,7 +6,8 @@
 // to f_max is V(x) = 1 - p (1 - x) + q (1 - x)^2.
 //
 // Sharing. At most one compute kernel and one collective run at a time. A collective on n of N SMs leaves N -
-// n to the compute kernel and drives its link at 1 - exp(-n / K) of the rate. Overlapped, each is slowed
+// n to the compute kernel and drives its link at min(1, n / K) of the rate (each SM moves so many
+// bytes a second, until the link is full). Overlapped, each is slowed
 // further by an interference factor (caches, memory controllers, issue slots) that depends on what the
 // compute kernel is bound by. HBM is shared max-min fair: nobody gets more than it asks for, what is left is
 // split evenly.
@@ -32,7 +33,8 @@ typedef struct {
     double clock_w;             // clock tree at f_max while a compute kernel works
     double collective_sm_w;     // per SM that a collective occupies, from its launch to its end, at f_max
     double saturation_sms;      // K
-    double overlap_gemm;        // slow-down (>= 1) of a GEMM or attention kernel beside a collective
+    double overlap_gemm;        // slow-down (>= 1) of a GEMM beside a collective
+    double overlap_attention;   // of an attention kernel beside a collective
     double overlap_memory;      // of an HBM-bound kernel beside a collective
     double overlap_comm_gemm;   // of a collective beside a GEMM or attention kernel
     double overlap_comm_memory; // of a collective beside an HBM-bound kernel
@@ -59,8 +61,9 @@ typedef struct {
     double collective_per_s;
 } NjRates;
 
+// waiting: the collective still waits for its peers; it holds its SMs, but moves nothing (its rate is 0).
 NjRates nj_device_rates(const NjDeviceSpec *spec, const NjClock *clock, const NjKernel *compute,
-                        const NjKernel *collective, double sms);
+                        const NjKernel *collective, double sms, gboolean waiting);
 
 // Dynamic energy of a whole kernel at a clock, without the clock tree, J.
 double nj_kernel_energy_j(const NjKernel *kernel, const NjClock *clock);

@@ -233,11 +233,11 @@ static void set_rates(Run *run, Device *device)
 {
     Stream *compute = &device->streams[NJ_STREAM_COMPUTE];
     Stream *comm = &device->streams[NJ_STREAM_COMMUNICATION];
-    const gboolean communicates = comm->state == STREAM_WORK;
-    const double sms = communicates ? current_op(device, NJ_STREAM_COMMUNICATION)->sms : 0;
+    const gboolean holds = comm->state == STREAM_WORK || comm->state == STREAM_LATENCY;
+    const double sms = holds ? current_op(device, NJ_STREAM_COMMUNICATION)->sms : 0;
     const NjRates rates =
         nj_device_rates(device->spec, &device->clock, compute->state == STREAM_WORK ? compute->kernel : NULL,
-                        communicates ? comm->kernel : NULL, sms);
+                        holds ? comm->kernel : NULL, sms, comm->state == STREAM_LATENCY);
     const double per_s[NJ_N_STREAMS] = {rates.compute_per_s, rates.collective_per_s};
 
     for (guint i = 0; i < NJ_N_STREAMS; i++) {

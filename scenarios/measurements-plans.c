@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define NOISE 0.1 // relative; two runs of one plan differ by less
+
 typedef struct {
     NjPlanTable *table;
     GArray *rows; // guint, those that are used, two measurements each
@@ -44,6 +46,32 @@ static gboolean check_figure(const char *path, const NjPlanRow *row, const char 
     return FALSE;
 }
 
+// The same plan of the same job, measured twice, must agree within the noise.
+static gboolean check_agreement(const NjMeasurementSet *set, const Plans *plans, const NjPlanRow *row,
+                                GError **error)
+{
+    for (guint i = 0; i < plans->rows->len; i++) {
+        const NjPlanRow *other = &plans->table->rows[g_array_index(plans->rows, guint, i)];
+        if (other->method != row->method || !g_str_equal(other->model, row->model) || other->cp != row->cp ||
+            other->tp != row->tp || other->microbatch_size != row->microbatch_size ||
+            other->seq_len != row->seq_len || other->microbatches != row->microbatches ||
+            !nj_plan_equal(&other->plan, &row->plan))
+            continue;
+        const double time = fabs(row->time_s / other->time_s - 1);
+        const double energy = fabs(row->dynamic_energy_j / other->dynamic_energy_j - 1);
+        if (time <= NOISE && energy <= NOISE)
+            continue;
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                    "%s:%u: the plan of line %u again, with %s %.1f %% off: measurements of one plan must "
+                    "agree within "
+                    "%.0f %%",
+                    set->path, row->line, other->line, time > NOISE ? "time_s" : "dynamic_energy_j",
+                    100 * fmax(time, energy), 100 * NOISE);
+        return FALSE;
+    }
+    return TRUE;
+}
+
 static gboolean read(NjMeasurementSet *set, const NjCsv *csv, const NjMeasurementOptions *options,
                      GError **error)
 {
@@ -60,7 +88,8 @@ static gboolean read(NjMeasurementSet *set, const NjCsv *csv, const NjMeasuremen
         if (options->skip != NULL && g_pattern_match_simple(options->skip, row->plan_id))
             continue;
         if (!check_figure(set->path, row, "time_s", row->time_s, error) ||
-            !check_figure(set->path, row, "dynamic_energy_j", row->dynamic_energy_j, error))
+            !check_figure(set->path, row, "dynamic_energy_j", row->dynamic_energy_j, error) ||
+            !check_agreement(set, plans, row, error))
             return FALSE;
         g_autofree char *name = nj_plan_row_configuration(row);
         const guint configuration = nj_measurement_configuration(set, name);

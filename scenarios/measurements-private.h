@@ -14,6 +14,7 @@ typedef struct {
 } NjMeasurementForm;
 
 extern const NjMeasurementForm nj_measurement_form_plans;
+extern const NjMeasurementForm nj_measurement_form_profile;
 
 // Index of a configuration's name in the set, added where it is new.
 guint nj_measurement_configuration(NjMeasurementSet *set, const char *name);

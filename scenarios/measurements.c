@@ -3,7 +3,7 @@
 
 #include "sim/error.h"
 
-static const NjMeasurementForm *const forms[] = {&nj_measurement_form_plans};
+static const NjMeasurementForm *const forms[] = {&nj_measurement_form_plans, &nj_measurement_form_profile};
 
 guint nj_measurement_configuration(NjMeasurementSet *set, const char *name)
 {

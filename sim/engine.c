@@ -4,9 +4,10 @@
 #define ARITY 4u
 #define PRIORITY_SHIFT 56
 
-static inline gboolean before(const NjHeapEntry *a, const NjHeapEntry *b)
+static inline guint before(const NjHeapEntry *a, const NjHeapEntry *b)
 {
-    return a->time < b->time || (a->time == b->time && a->order < b->order);
+    // Without branches: which of two events is earlier cannot be predicted.
+    return (a->time < b->time) | ((a->time == b->time) & (a->order < b->order));
 }
 
 static inline void put(NjEngine *engine, guint place, NjHeapEntry entry)
@@ -31,13 +32,18 @@ static void sift_down(NjEngine *engine, guint place, NjHeapEntry entry)
 {
     for (;;) {
         const guint first = place * ARITY + 1;
-        if (first >= engine->n_pending)
+        if (first >= engine->n_heap)
             break;
-        const guint end = MIN(first + ARITY, engine->n_pending);
         guint least = first;
-        for (guint child = first + 1; child < end; child++)
-            if (before(&engine->heap[child], &engine->heap[least]))
-                least = child;
+        if (first + ARITY <= engine->n_heap) {
+            const guint left = first + before(&engine->heap[first + 1], &engine->heap[first]);
+            const guint right = first + 2 + before(&engine->heap[first + 3], &engine->heap[first + 2]);
+            least = left + (right - left) * before(&engine->heap[right], &engine->heap[left]);
+        } else {
+            for (guint child = first + 1; child < engine->n_heap; child++)
+                if (before(&engine->heap[child], &engine->heap[least]))
+                    least = child;
+        }
         if (!before(&engine->heap[least], &entry))
             break;
         put(engine, place, engine->heap[least]);
@@ -83,7 +89,8 @@ void nj_engine_reset(NjEngine *engine)
     engine->now = 0;
     engine->sequence = 0;
     engine->n_taken = 0;
-    engine->n_pending = 0;
+    engine->n_heap = 0;
+    engine->hole = FALSE;
     chain_free(engine, 0);
 }
 
@@ -97,15 +104,33 @@ NjEventId nj_engine_schedule(NjEngine *engine, NjTime time, guint8 priority, gui
     engine->slots[slot].kind = kind;
     engine->slots[slot].subject = subject;
     const guint64 order = ((guint64)priority << PRIORITY_SHIFT) | engine->sequence++;
-    sift_up(engine, engine->n_pending++, (NjHeapEntry){time, order, slot});
+    const NjHeapEntry entry = {time, order, slot};
+    if (engine->hole) {
+        engine->hole = FALSE;
+        sift_down(engine, 0, entry);
+    } else {
+        sift_up(engine, engine->n_heap++, entry);
+    }
     return slot;
+}
+
+// Fills the hole at the root from the bottom.
+static void fill_hole(NjEngine *engine)
+{
+    if (!engine->hole)
+        return;
+    engine->hole = FALSE;
+    const NjHeapEntry last = engine->heap[--engine->n_heap];
+    if (engine->n_heap > 0)
+        sift_down(engine, 0, last);
 }
 
 void nj_engine_reschedule(NjEngine *engine, NjEventId id, NjTime time)
 {
+    fill_hole(engine);
     g_assert(time >= engine->now && id < engine->capacity);
     const guint place = engine->slots[id].place;
-    g_assert(place < engine->n_pending && engine->heap[place].slot == id);
+    g_assert(place < engine->n_heap && engine->heap[place].slot == id);
     NjHeapEntry entry = engine->heap[place];
     const NjTime old = entry.time;
     entry.time = time;
@@ -116,51 +141,54 @@ void nj_engine_reschedule(NjEngine *engine, NjEventId id, NjTime time)
         sift_down(engine, place, entry);
 }
 
-static void remove_at(NjEngine *engine, guint place)
+static void free_slot(NjEngine *engine, guint32 slot)
 {
-    const guint32 slot = engine->heap[place].slot;
-    const NjHeapEntry last = engine->heap[--engine->n_pending];
-    if (place < engine->n_pending) {
-        if (place > 0 && before(&last, &engine->heap[(place - 1) / ARITY]))
-            sift_up(engine, place, last);
-        else
-            sift_down(engine, place, last);
-    }
     engine->slots[slot].place = engine->first_free;
     engine->first_free = slot;
 }
 
 void nj_engine_cancel(NjEngine *engine, NjEventId id)
 {
+    fill_hole(engine);
     g_assert(id < engine->capacity);
     const guint place = engine->slots[id].place;
-    g_assert(place < engine->n_pending && engine->heap[place].slot == id);
-    remove_at(engine, place);
+    g_assert(place < engine->n_heap && engine->heap[place].slot == id);
+    const NjHeapEntry last = engine->heap[--engine->n_heap];
+    if (place < engine->n_heap) {
+        if (place > 0 && before(&last, &engine->heap[(place - 1) / ARITY]))
+            sift_up(engine, place, last);
+        else
+            sift_down(engine, place, last);
+    }
+    free_slot(engine, id);
 }
 
 gboolean nj_engine_next(NjEngine *engine, NjEvent *event)
 {
-    if (engine->n_pending == 0)
+    fill_hole(engine);
+    if (engine->n_heap == 0)
         return FALSE;
     const NjHeapEntry first = engine->heap[0];
     const NjEventSlot *slot = &engine->slots[first.slot];
     *event = (NjEvent){first.time, slot->kind, slot->subject};
     engine->now = first.time;
     engine->n_taken++;
-    remove_at(engine, 0);
+    engine->hole = TRUE;
+    free_slot(engine, first.slot);
     return TRUE;
 }
 
 void nj_engine_verify(const NjEngine *engine)
 {
-    for (guint i = 0; i < engine->n_pending; i++) {
+    for (guint i = engine->hole ? 1 : 0; i < engine->n_heap; i++) {
         g_assert(engine->heap[i].time >= engine->now);
         g_assert(engine->slots[engine->heap[i].slot].place == i);
-        if (i > 0)
-            g_assert(!before(&engine->heap[i], &engine->heap[(i - 1) / ARITY]));
+        const guint parent = i > 0 ? (i - 1) / ARITY : 0;
+        if (i > 0 && !(engine->hole && parent == 0))
+            g_assert(!before(&engine->heap[i], &engine->heap[parent]));
     }
     guint n_free = 0;
     for (guint32 slot = engine->first_free; slot != NJ_NO_EVENT; slot = engine->slots[slot].place)
         n_free++;
-    g_assert(n_free + engine->n_pending == engine->capacity);
+    g_assert(n_free + nj_engine_n_pending(engine) == engine->capacity);
 }

@@ -23,6 +23,16 @@
         GROUP, #member, NJ_FIELD_BOOL, offsetof(NjArch, member), TRUE, 0, 1, "", what                        \
     }
 
+#define CHOICE(member, names, what)                                                                          \
+    {                                                                                                        \
+        GROUP, #member, NJ_FIELD_CHOICE, offsetof(NjArch, member), FALSE, 0, 0, "", what, names              \
+    }
+
+static const char *const mlps[] = {"swiglu", "gelu", NULL};
+static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
+static const char *const positions[] = {"rope", "learned", NULL};
+static const char *const attentions[] = {"flash", "materialized", NULL};
+
 static const NjField fields[] = {
     TEXT(name, TRUE, "short name, as in result tables"),
     TEXT(title, TRUE, "name as people write it"),
@@ -36,6 +46,14 @@ static const NjField fields[] = {
     COUNT(vocab, 1 << 24, "vocabulary size"),
     FLAG(qk_norm, "RMSNorm on q and k"),
     FLAG(tied_embeddings, "LM head shares the embedding's weights"),
+    CHOICE(mlp, mlps, "activation of the MLP"),
+    CHOICE(norm, norms, "kind of norm"),
+    CHOICE(positions, positions, "how positions come in"),
+    CHOICE(attention, attentions, "whether attention scores are written to memory"),
+    {GROUP, "biases", NJ_FIELD_BOOL, offsetof(NjArch, biases), FALSE, 0, 1, "",
+     "linear layers but the LM head have biases"},
+    {GROUP, "max_positions", NJ_FIELD_INT, offsetof(NjArch, max_positions), FALSE, 1, 1 << 24, "tokens",
+     "rows of the table of learned positions"},
 };
 
 static gboolean load_keyfile(NjArch *arch, const char *path, GError **error)
@@ -129,9 +147,44 @@ gboolean nj_arch_load(NjArch *arch, const char *name_or_path, GError **error)
                     arch->kv_heads);
         ok = FALSE;
     }
+    if (ok && (arch->positions == NJ_POSITIONS_LEARNED) != (arch->max_positions > 0)) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: [%s] max_positions: %s", path, GROUP,
+                    arch->max_positions > 0 ? "only positions = learned has a table"
+                                            : "missing; positions = learned needs the size of its table");
+        ok = FALSE;
+    }
     if (!ok)
         nj_arch_clear(arch);
     return ok;
+}
+
+void nj_arch_init_gpt(NjArch *arch, int layers, int hidden, int heads, int vocab, int max_positions)
+{
+    g_assert(hidden % heads == 0);
+    *arch = (NjArch){
+        .name = g_strdup_printf("gpt-%dx%d", layers, hidden),
+        .title = g_strdup_printf("GPT of %d layers, hidden size %d", layers, hidden),
+        .hidden = hidden,
+        .layers = layers,
+        .heads = heads,
+        .kv_heads = heads,
+        .head_dim = hidden / heads,
+        .ffn = 4 * hidden,
+        .vocab = vocab,
+        .tied_embeddings = TRUE,
+        .mlp = NJ_MLP_GELU,
+        .norm = NJ_NORM_LAYERNORM,
+        .positions = NJ_POSITIONS_LEARNED,
+        .attention = NJ_ATTENTION_MATERIALIZED,
+        .biases = TRUE,
+        .max_positions = max_positions,
+    };
+}
+
+gboolean nj_arch_is_gpt_like(const NjArch *arch)
+{
+    return arch->mlp != NJ_MLP_SWIGLU || arch->norm != NJ_NORM_RMSNORM ||
+           arch->positions != NJ_POSITIONS_ROPE || arch->attention != NJ_ATTENTION_FLASH || arch->biases;
 }
 
 void nj_arch_clear(NjArch *arch)
@@ -146,19 +199,28 @@ static double layer_matrix_parameters(const NjArch *arch)
     const double d = arch->hidden;
     const double q = (double)arch->heads * arch->head_dim;
     const double kv = (double)arch->kv_heads * arch->head_dim;
-    return d * (q + 2 * kv) + q * d + 3 * d * arch->ffn;
+    return d * (q + 2 * kv) + q * d + (arch->mlp == NJ_MLP_SWIGLU ? 3 : 2) * d * arch->ffn;
+}
+
+static double norm_parameters(const NjArch *arch)
+{
+    return (arch->norm == NJ_NORM_LAYERNORM ? 2.0 : 1.0) * arch->hidden;
 }
 
 double nj_arch_layer_parameters(const NjArch *arch)
 {
-    return layer_matrix_parameters(arch) + 2.0 * arch->hidden + (arch->qk_norm ? 2.0 * arch->head_dim : 0.0);
+    const double d = arch->hidden;
+    const double qkv = ((double)arch->heads + 2.0 * arch->kv_heads) * arch->head_dim;
+    const double fc1 = (arch->mlp == NJ_MLP_SWIGLU ? 2.0 : 1.0) * arch->ffn;
+    return layer_matrix_parameters(arch) + 2 * norm_parameters(arch) +
+           (arch->qk_norm ? 2.0 * arch->head_dim : 0.0) + (arch->biases ? qkv + d + fc1 + d : 0.0);
 }
 
 double nj_arch_parameters(const NjArch *arch)
 {
     const double embedding = (double)arch->vocab * arch->hidden;
-    return arch->layers * nj_arch_layer_parameters(arch) + arch->hidden +
-           embedding * (arch->tied_embeddings ? 1 : 2);
+    return arch->layers * nj_arch_layer_parameters(arch) + norm_parameters(arch) +
+           (double)arch->max_positions * arch->hidden + embedding * (arch->tied_embeddings ? 1 : 2);
 }
 
 double nj_arch_flop_per_token(const NjArch *arch, int seq_len)

@@ -34,6 +34,8 @@ static const NjField fields[] = {
     REAL("gpu", nvlink_gb_s, 1, 1e4, "GB/s", "NVLink bandwidth per direction"),
     COUNT("gpu", gpus_per_node, 1, 1024, "GPUs", "GPUs joined by NVLink"),
     REAL("gpu", network_gb_s, 0.1, 1e4, "GB/s", "network bandwidth per GPU and direction between nodes"),
+    REAL("gpu", network_efficiency, 0.1, 1, "",
+         "bus bandwidth of collectives between nodes over network_gb_s"),
     COUNT("gpu", freq_min_mhz, 1, 10000, "MHz", "lowest SM clock that may be locked"),
     COUNT("gpu", freq_max_mhz, 1, 10000, "MHz", "highest SM clock"),
     COUNT("gpu", freq_step_mhz, 1, 1000, "MHz", "step of SM clocks"),

@@ -21,7 +21,8 @@ typedef struct {
     double hbm_gib;      // memory size, 2^30 bytes
     double nvlink_gb_s;  // per GPU and direction, 1e9 bytes/s
     int gpus_per_node;
-    double network_gb_s; // per GPU and direction, between nodes
+    double network_gb_s;       // per GPU and direction, between nodes
+    double network_efficiency; // bus bandwidth that collectives reach over network_gb_s
     int freq_min_mhz, freq_max_mhz, freq_step_mhz;
     double static_w;
     double power_limit_w;

@@ -93,6 +93,30 @@ static gboolean read_number(const NjField *field, const char *path, const char *
     return FALSE;
 }
 
+// "a, b or c is needed", or "a or b is needed".
+static char *list_choices(const char *const *choices)
+{
+    g_autoptr(GString) text = g_string_new(choices[0]);
+    for (guint i = 1; choices[i] != NULL; i++)
+        g_string_append_printf(text, "%s%s", choices[i + 1] != NULL ? ", " : " or ", choices[i]);
+    g_string_append(text, " is needed");
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static gboolean read_choice(const NjField *field, const char *path, const char *text, int *index,
+                            GError **error)
+{
+    for (int i = 0; field->choices[i] != NULL; i++) {
+        if (g_str_equal(field->choices[i], text)) {
+            *index = i;
+            return TRUE;
+        }
+    }
+    g_autofree char *wanted = list_choices(field->choices);
+    nj_keyfile_error(error, path, field->group, field->key, text, wanted);
+    return FALSE;
+}
+
 static gboolean read_field(GKeyFile *file, const char *path, const NjField *field, gpointer target,
                            GError **error)
 {
@@ -126,6 +150,8 @@ static gboolean read_field(GKeyFile *file, const char *path, const NjField *fiel
         }
         *(gboolean *)member = g_str_equal(raw, "true");
         return TRUE;
+    case NJ_FIELD_CHOICE:
+        return read_choice(field, path, raw, member, error);
     }
     g_assert_not_reached();
 }

@@ -9,10 +9,11 @@
 G_BEGIN_DECLS
 
 typedef enum {
-    NJ_FIELD_INT,  // int
-    NJ_FIELD_REAL, // double
-    NJ_FIELD_TEXT, // char *, owned by the struct
-    NJ_FIELD_BOOL, // gboolean
+    NJ_FIELD_INT,    // int
+    NJ_FIELD_REAL,   // double
+    NJ_FIELD_TEXT,   // char *, owned by the struct
+    NJ_FIELD_BOOL,   // gboolean
+    NJ_FIELD_CHOICE, // int: index into choices
 } NjFieldType;
 
 typedef struct {
@@ -20,9 +21,10 @@ typedef struct {
     NjFieldType type;
     gsize offset; // of the member in the struct that is filled
     gboolean required;
-    double minimum, maximum; // inclusive, for numbers
-    const char *unit;        // for messages and documentation
-    const char *description; // one line, with the source where it is a constant
+    double minimum, maximum;    // inclusive, for numbers
+    const char *unit;           // for messages and documentation
+    const char *description;    // one line, with the source where it is a constant
+    const char *const *choices; // NJ_FIELD_CHOICE: names, NULL-terminated
 } NjField;
 
 // Loads a key file; errors name the path. Transfer full.

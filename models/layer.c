@@ -2,22 +2,12 @@
 #include "models/layer.h"
 
 #include "models/kernel-time.h"
+#include "models/layer-private.h"
+#include "models/network.h"
 
-// Sizes that every kernel is made of; all per GPU.
-typedef struct {
-    const NjGpu *gpu;
-    double n;     // tokens
-    double d;     // hidden
-    double q, kv; // query and key (or value) width on this rank
-    double f;     // MLP width on this rank
-    double vocab; // on this rank
-    double head_dim;
-    double seq; // positions a token may attend to
-    int tp, cp;
-    gboolean qk_norm;
-} Sizes;
+typedef NjLayerSizes Sizes;
 
-static Sizes sizes_of(const NjWorkload *w, int sequences)
+NjLayerSizes nj_layer_sizes(const NjWorkload *w, int sequences)
 {
     const int tp = w->parallelism.tp;
     return (Sizes){
@@ -52,10 +42,9 @@ static NjKernelHardware hardware_of(const NjGpu *gpu)
 }
 
 // sm_s: arithmetic on all SMs at the highest clock, inside training.
-static NjKernel compute_kernel(const Sizes *s, const char *name, NjKernelKind kind, double flop, double sm_s,
-                               double bytes, double peak_w)
+static NjKernel compute_kernel(const NjGpu *gpu, const char *name, NjKernelKind kind, double flop,
+                               double sm_s, double bytes, double peak_w)
 {
-    const NjGpu *gpu = s->gpu;
     const double traffic_s = bytes / hbm_bytes_per_s(gpu);
     return (NjKernel){
         .name = name,
@@ -70,7 +59,12 @@ static NjKernel compute_kernel(const Sizes *s, const char *name, NjKernelKind ki
     };
 }
 
-static void add(NjBlock *block, NjRole role, NjKernel kernel)
+NjKernel nj_memory_kernel(const NjGpu *gpu, const char *name, double bytes)
+{
+    return compute_kernel(gpu, name, NJ_KERNEL_MEMORY, 0, 0, bytes, 0);
+}
+
+void nj_block_add(NjBlock *block, NjRole role, NjKernel kernel)
 {
     g_assert(block->n < NJ_MAX_BLOCK_KERNELS);
     block->roles[block->n] = role;
@@ -79,22 +73,29 @@ static void add(NjBlock *block, NjRole role, NjKernel kernel)
 
 static void add_memory(NjBlock *block, NjRole role, const Sizes *s, const char *name, double bytes)
 {
-    add(block, role, compute_kernel(s, name, NJ_KERNEL_MEMORY, 0, 0, bytes, 0));
+    nj_block_add(block, role, nj_memory_kernel(s->gpu, name, bytes));
 }
 
-// C[m, n] = A[m, k] B[k, n] in bf16; extra_bytes for an accumulated output.
-static NjKernel gemm(const Sizes *s, const char *name, double m, double n, double k, double extra_bytes)
+// The tiles of a batch stand below one another: as many as the batch has where m is a multiple of a tile.
+NjKernel nj_gemm_kernel(const Sizes *s, const char *name, double batch, double m, double n, double k,
+                        double extra_bytes)
 {
     const NjKernelHardware hardware = hardware_of(s->gpu);
-    const NjKernelTime alone =
-        nj_gemm_time(&s->gpu->kernels, &hardware, hardware.sm_count, (gint64)m, (gint64)n, (gint64)k);
-    return compute_kernel(s, name, NJ_KERNEL_GEMM, 2 * m * n * k, alone.core_s / s->gpu->gemm_share,
-                          2 * (m * k + k * n + m * n) + extra_bytes, s->gpu->gemm_w);
+    const NjKernelTime alone = nj_gemm_time(&s->gpu->kernels, &hardware, hardware.sm_count,
+                                            (gint64)(batch * m), (gint64)n, (gint64)k);
+    return compute_kernel(s->gpu, name, NJ_KERNEL_GEMM, 2 * batch * m * n * k,
+                          alone.core_s / s->gpu->gemm_share,
+                          2 * batch * (m * k + k * n + m * n) + extra_bytes, s->gpu->gemm_w);
+}
+
+static NjKernel gemm(const Sizes *s, const char *name, double m, double n, double k, double extra_bytes)
+{
+    return nj_gemm_kernel(s, name, 1, m, n, k, extra_bytes);
 }
 
 static void add_linear(NjBlock *block, const Sizes *s, const char *name, double in, double out)
 {
-    add(block, NJ_ROLE_LINEAR, gemm(s, name, s->n, out, in, 0));
+    nj_block_add(block, NJ_ROLE_LINEAR, gemm(s, name, s->n, out, in, 0));
 }
 
 // Data gradient, then weight gradient. The latter is accumulated into the fp32 main gradient: 4 bytes read
@@ -102,8 +103,8 @@ static void add_linear(NjBlock *block, const Sizes *s, const char *name, double 
 static void add_linear_backward(NjBlock *block, const Sizes *s, const char *dgrad, const char *wgrad,
                                 double in, double out)
 {
-    add(block, NJ_ROLE_LINEAR, gemm(s, dgrad, s->n, in, out, 0));
-    add(block, NJ_ROLE_OTHER, gemm(s, wgrad, out, in, s->n, 6 * in * out));
+    nj_block_add(block, NJ_ROLE_LINEAR, gemm(s, dgrad, s->n, in, out, 0));
+    nj_block_add(block, NJ_ROLE_OTHER, gemm(s, wgrad, out, in, s->n, 6 * in * out));
 }
 
 // Causal flash attention. Flop count: half of 4 n seq q. Under context parallelism a rank has 1 / cp of the
@@ -115,8 +116,19 @@ static NjKernel attention(const Sizes *s, const char *name, double work, double 
     const NjKernelTime alone = nj_attention_time(
         &s->gpu->kernels, &hardware, hardware.sm_count, (gint64)MAX(s->n * s->cp / s->seq, 1), (gint64)s->seq,
         (gint64)MAX(s->q / head_dim, 1), (gint64)MAX(s->kv / head_dim, 1), (gint64)head_dim);
-    return compute_kernel(s, name, NJ_KERNEL_ATTENTION, work * 2 * s->n * s->seq * s->q,
+    return compute_kernel(s->gpu, name, NJ_KERNEL_ATTENTION, work * 2 * s->n * s->seq * s->q,
                           work * alone.core_s / s->cp / share, bytes, s->gpu->attention_w);
+}
+
+NjKernel nj_flash_attention_kernel(const Sizes *s, gboolean backward)
+{
+    // Every query block reads the keys and values of all ranks.
+    const double kv = s->kv * s->cp;
+    if (!backward)
+        return attention(s, "attention", 1, s->gpu->attention_forward_share, 2 * s->n * (2 * s->q + 2 * kv));
+    // Five matrix products where the forward has two.
+    return attention(s, "attention-backward", 2.5, s->gpu->attention_backward_share,
+                     2 * s->n * (4 * s->q + 4 * kv));
 }
 
 static void build_forward(NjBlock *blocks, const Sizes *s)
@@ -133,10 +145,7 @@ static void build_forward(NjBlock *blocks, const Sizes *s)
         add_memory(block, NJ_ROLE_OTHER, s, "qk-norm", 4 * n * (s->q + s->kv));
     add_memory(block, NJ_ROLE_ROPE, s, "rope", 4 * n * (s->q + s->kv));
 
-    // Every query block reads the keys and values of all ranks.
-    const double attention_bytes = 2 * n * (2 * s->q + 2 * s->kv * s->cp);
-    add(&blocks[NJ_BLOCK_ATTENTION], NJ_ROLE_ATTENTION,
-        attention(s, "attention", 1, s->gpu->attention_forward_share, attention_bytes));
+    nj_block_add(&blocks[NJ_BLOCK_ATTENTION], NJ_ROLE_ATTENTION, nj_flash_attention_kernel(s, FALSE));
 
     add_linear(&blocks[NJ_BLOCK_PROJECTION], s, "projection", s->q, d);
 
@@ -162,10 +171,7 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
 
     add_linear_backward(&blocks[NJ_BLOCK_PROJECTION], s, "projection-dgrad", "projection-wgrad", s->q, d);
 
-    // Five matrix products where the forward has two.
-    const double attention_bytes = 2 * n * (4 * s->q + 4 * s->kv * s->cp);
-    add(&blocks[NJ_BLOCK_ATTENTION], NJ_ROLE_ATTENTION,
-        attention(s, "attention-backward", 2.5, s->gpu->attention_backward_share, attention_bytes));
+    nj_block_add(&blocks[NJ_BLOCK_ATTENTION], NJ_ROLE_ATTENTION, nj_flash_attention_kernel(s, TRUE));
 
     block = &blocks[NJ_BLOCK_QKV];
     add_memory(block, NJ_ROLE_ROPE, s, "rope-backward", 4 * n * (s->q + s->kv));
@@ -178,18 +184,16 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
 }
 
 // hbm_passes: how often the wire bytes cross HBM.
-static NjKernel collective(const Sizes *s, const char *name, NjCollectiveKind kind, int gpus,
+static NjKernel collective(const NjGpu *gpu, const char *name, NjCollectiveKind kind, const NjGroup *group,
                            double message_bytes, double hbm_passes, double share, double latency_ms)
 {
-    const NjGpu *gpu = s->gpu;
-    const NjKernelHardware hardware = hardware_of(gpu);
-    const double wire = nj_collective_wire_bytes(kind, gpus, message_bytes);
+    const double wire = nj_collective_wire_bytes(kind, group->size, message_bytes);
     const double hbm_bytes = hbm_passes * wire;
     return (NjKernel){
         .name = name,
         .kind = NJ_KERNEL_COLLECTIVE,
         .latency_s = latency_ms * 1e-3,
-        .link_s = nj_collective_time(&gpu->kernels, &hardware, kind, gpus, message_bytes) / share,
+        .link_s = nj_group_collective_s(gpu, kind, group, message_bytes) / share,
         .hbm_s = hbm_bytes / (hbm_bytes_per_s(gpu) * gpu->hbm_efficiency),
         .hbm_j = gpu->hbm_w * hbm_bytes / hbm_bytes_per_s(gpu),
         .link_j = gpu->link_w * wire / (gpu->nvlink_gb_s * 1e9),
@@ -200,31 +204,44 @@ static NjKernel collective(const Sizes *s, const char *name, NjCollectiveKind ki
 
 // In a ring every byte received is read, added and written, and read again to be sent: about 1.7 passes of
 // the wire.
-static NjKernel all_reduce(const Sizes *s, double message_bytes)
+NjKernel nj_all_reduce_kernel(const NjGpu *gpu, const char *name, const NjGroup *group, double message_bytes)
 {
-    return collective(s, "all-reduce", NJ_COLLECTIVE_ALL_REDUCE, s->tp, message_bytes, 1.7,
-                      s->gpu->allreduce_share, s->gpu->allreduce_latency_ms);
+    return collective(gpu, name, NJ_COLLECTIVE_ALL_REDUCE, group, message_bytes, 1.7, gpu->allreduce_share,
+                      gpu->allreduce_latency_ms);
 }
 
 void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
 {
-    const Sizes s = sizes_of(workload, sequences);
+    const Sizes s = nj_layer_sizes(workload, sequences);
+    const NjGroup tensor = nj_workload_tensor_group(workload);
+    const NjGroup context = {s.cp, s.cp, 1}; // tensor and context parallelism share a node
     *layer = (NjLayer){0};
-    build_forward(layer->forward, &s);
-    build_backward(layer->backward, &s);
-    layer->all_reduce = all_reduce(&s, 2 * s.n * s.d);
+    if (nj_arch_is_gpt_like(&workload->arch)) {
+        nj_gpt_layer_build(layer, workload, sequences);
+    } else {
+        build_forward(layer->forward, &s);
+        build_backward(layer->backward, &s);
+    }
+    layer->all_reduce = nj_all_reduce_kernel(s.gpu, "all-reduce", &tensor, 2 * s.n * s.d);
     const double kv_bytes = s.cp * 4 * s.n * s.kv; // K and V of all ranks
     const double latency_ms = s.gpu->allgather_latency_ms, share = s.gpu->allgather_share;
     layer->all_gather =
-        collective(&s, "all-gather", NJ_COLLECTIVE_ALL_GATHER, s.cp, kv_bytes, 2, share, latency_ms);
-    layer->reduce_scatter =
-        collective(&s, "reduce-scatter", NJ_COLLECTIVE_REDUCE_SCATTER, s.cp, kv_bytes, 3, share, latency_ms);
+        collective(s.gpu, "all-gather", NJ_COLLECTIVE_ALL_GATHER, &context, kv_bytes, 2, share, latency_ms);
+    layer->reduce_scatter = collective(s.gpu, "reduce-scatter", NJ_COLLECTIVE_REDUCE_SCATTER, &context,
+                                       kv_bytes, 3, share, latency_ms);
 }
 
 void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequences)
 {
-    const Sizes s = sizes_of(workload, sequences);
+    const Sizes s = nj_layer_sizes(workload, sequences);
+    const NjGroup tensor = nj_workload_tensor_group(workload);
     *ends = (NjStageEnds){.n_loss_all_reduces = 3};
+    // Maximum, predicted logit and sum of exponentials of a vocabulary-parallel cross entropy.
+    ends->loss_all_reduce = nj_all_reduce_kernel(s.gpu, "all-reduce", &tensor, 4 * s.n);
+    if (nj_arch_is_gpt_like(&workload->arch)) {
+        nj_gpt_stage_ends_build(ends, workload, sequences);
+        return;
+    }
     add_memory(&ends->embedding_forward, NJ_ROLE_OTHER, &s, "embedding", 8 * s.n * s.d);
     add_memory(&ends->embedding_backward, NJ_ROLE_OTHER, &s, "embedding-backward", 8 * s.n * s.d);
     add_memory(&ends->head_forward, NJ_ROLE_NORM, &s, "norm", 4 * s.n * s.d);
@@ -233,18 +250,19 @@ void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequ
     add_memory(&ends->head_backward, NJ_ROLE_OTHER, &s, "loss-backward", 8 * s.n * s.vocab);
     add_linear_backward(&ends->head_backward, &s, "lm-head-dgrad", "lm-head-wgrad", s.d, s.vocab);
     add_memory(&ends->head_backward, NJ_ROLE_NORM, &s, "norm-backward", 8 * s.n * s.d);
-    // Maximum, predicted logit and sum of exponentials of a vocabulary-parallel cross entropy.
-    ends->loss_all_reduce = all_reduce(&s, 4 * s.n);
 }
 
-double nj_point_to_point_s(const NjWorkload *workload)
+double nj_point_to_point_s(const NjWorkload *workload, int stage)
 {
     const NjGpu *gpu = &workload->gpu;
     const double bytes = 2 * nj_workload_tokens(workload, workload->microbatch_size) * workload->arch.hidden;
-    // Stages follow each other node by node unless several fit into one node.
-    const int per_stage = workload->parallelism.tp * workload->parallelism.cp;
-    const gboolean same_node =
-        per_stage * workload->parallelism.pp * workload->parallelism.dp <= gpu->gpus_per_node;
-    const double rate = (same_node ? gpu->nvlink_gb_s : gpu->network_gb_s) * 1e9;
-    return gpu->network_latency_us * 1e-6 + bytes / rate;
+    const double nvlink = gpu->nvlink_gb_s * 1e9, latency_s = gpu->network_latency_us * 1e-6;
+    if (nj_workload_same_node(workload, stage))
+        return latency_s + bytes / nvlink;
+    const double network = gpu->network_gb_s * 1e9;
+    const NjGroup tensor = nj_workload_tensor_group(workload);
+    if (!nj_workload_stack(workload).scatter_gather || tensor.size == 1)
+        return latency_s + bytes / network;
+    return latency_s + bytes / tensor.size / network +
+           nj_group_collective_s(gpu, NJ_COLLECTIVE_ALL_GATHER, &tensor, bytes) / gpu->allgather_share;
 }

@@ -20,7 +20,7 @@ typedef enum {
     NJ_ROLE_ACTIVATION,
 } NjRole;
 
-#define NJ_MAX_BLOCK_KERNELS 12
+#define NJ_MAX_BLOCK_KERNELS 32
 
 typedef struct {
     guint n;
@@ -50,7 +50,7 @@ typedef struct {
 void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences);
 void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequences);
 
-// Seconds that the activations of a microbatch need from one stage to the next.
-double nj_point_to_point_s(const NjWorkload *workload);
+// Seconds that the activations of a microbatch need from a stage to the next one.
+double nj_point_to_point_s(const NjWorkload *workload, int stage);
 
 G_END_DECLS

@@ -28,8 +28,6 @@ G_BEGIN_DECLS
 
 #define NJ_GIB 1073741824.0 // bytes
 
-typedef enum { NJ_RECOMPUTE_NONE, NJ_RECOMPUTE_SELECTIVE, NJ_RECOMPUTE_FULL } NjRecompute;
-
 // What memory depends on.
 typedef struct {
     int hidden, heads, q_width, kv_width, ffn, vocab;

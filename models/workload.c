@@ -53,6 +53,50 @@ void nj_workload_clear(NjWorkload *workload)
 {
     nj_arch_clear(&workload->arch);
     nj_gpu_clear(&workload->gpu);
+    nj_stack_clear(&workload->stack);
+}
+
+const char *const nj_recompute_names[] = {"full", "selective", "none", NULL};
+
+NjStack nj_workload_stack(const NjWorkload *workload)
+{
+    return workload->stack.name != NULL ? workload->stack : nj_stack_of_gpu(&workload->gpu);
+}
+
+// Every stride-th rank.
+static NjGroup group_of(const NjWorkload *w, int stride, int size)
+{
+    const int local = CLAMP(w->gpu.gpus_per_node / stride, 1, size);
+    return (NjGroup){size, local, (size + local - 1) / local};
+}
+
+NjGroup nj_workload_tensor_group(const NjWorkload *workload)
+{
+    return group_of(workload, 1, workload->parallelism.tp);
+}
+
+NjGroup nj_workload_gradient_group(const NjWorkload *workload)
+{
+    const NjParallelism *p = &workload->parallelism;
+    return group_of(workload, p->tp, p->cp * p->dp);
+}
+
+static int ranks_of_stage(const NjWorkload *workload)
+{
+    const NjParallelism *p = &workload->parallelism;
+    return p->tp * p->cp * p->dp;
+}
+
+NjGroup nj_workload_embedding_group(const NjWorkload *workload)
+{
+    const int pp = workload->parallelism.pp;
+    return pp > 1 ? group_of(workload, (pp - 1) * ranks_of_stage(workload), 2) : (NjGroup){1, 1, 1};
+}
+
+gboolean nj_workload_same_node(const NjWorkload *workload, int stage)
+{
+    const int ranks = ranks_of_stage(workload), node = workload->gpu.gpus_per_node;
+    return stage * ranks / node == (stage + 1) * ranks / node && ranks < node;
 }
 
 void nj_workload_split_layers(NjWorkload *workload)
@@ -80,7 +124,9 @@ gboolean nj_workload_check(const NjWorkload *w, GError **error)
                     MIN(NJ_MAX_STAGES, w->arch.layers), w->arch.layers);
         return FALSE;
     }
-    if (p->tp * p->cp > w->gpu.gpus_per_node) {
+    const int node = w->gpu.gpus_per_node;
+    const gboolean whole_nodes = p->cp == 1 && p->tp % node == 0;
+    if (p->tp * p->cp > node && !whole_nodes) {
         g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
                     "tp x cp = %d: tensor and context parallelism stay inside a node of %d GPUs",
                     p->tp * p->cp, w->gpu.gpus_per_node);

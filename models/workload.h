@@ -5,6 +5,7 @@
 
 #include "models/arch.h"
 #include "models/gpu.h"
+#include "models/stack.h"
 
 G_BEGIN_DECLS
 
@@ -21,6 +22,13 @@ gboolean nj_parallelism_parse(const char *text, int pp_default, NjParallelism *p
 char *nj_parallelism_format(const NjParallelism *parallelism, gboolean with_pp);
 int nj_parallelism_gpus(const NjParallelism *parallelism);
 
+// What a backward repeats of the forward, because its results were not kept: everything, attention alone, or
+// nothing.
+typedef enum { NJ_RECOMPUTE_FULL, NJ_RECOMPUTE_SELECTIVE, NJ_RECOMPUTE_NONE } NjRecompute;
+
+// Names of NjRecompute, NULL-terminated.
+extern const char *const nj_recompute_names[];
+
 typedef struct {
     NjArch arch;
     NjGpu gpu;
@@ -29,10 +37,15 @@ typedef struct {
     int microbatches;    // of an iteration, per data-parallel rank
     int seq_len;
     int layers[NJ_MAX_STAGES]; // layers of every stage, [pp]
+    NjStack stack;             // without a name: the testbed's, nj_workload_stack()
+    NjRecompute recompute;
 } NjWorkload;
 
 void nj_workload_clear(NjWorkload *workload);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjWorkload, nj_workload_clear)
+
+// The software stack: the workload's own, or the published testbed's with the GPU file's dispatch times.
+NjStack nj_workload_stack(const NjWorkload *workload);
 
 // Splits layers evenly over pp stages. Where they do not divide, earlier stages take the remainder.
 void nj_workload_split_layers(NjWorkload *workload);
@@ -41,6 +54,22 @@ void nj_workload_split_layers(NjWorkload *workload);
 // takes a head and a tail chunk of the causal sequence), layers by stages. The message says which value does
 // not fit and what would; it has no file name. Its code is NJ_ERROR_IMPOSSIBLE.
 gboolean nj_workload_check(const NjWorkload *workload, GError **error);
+
+// Ranks that work together, and how they are spread over nodes. Ranks are numbered as Megatron-LM does: tp
+// fastest, then cp, dp, pp; a node holds gpus_per_node successive ranks.
+typedef struct {
+    int size;
+    int local; // of these in one node
+    int nodes;
+} NjGroup;
+
+NjGroup nj_workload_tensor_group(const NjWorkload *workload);
+// Ranks that hold the same weights and different gradients: data and context parallel.
+NjGroup nj_workload_gradient_group(const NjWorkload *workload);
+// The first and the last stage, which share tied embeddings.
+NjGroup nj_workload_embedding_group(const NjWorkload *workload);
+// Whether stage and stage + 1 of a pipeline share a node.
+gboolean nj_workload_same_node(const NjWorkload *workload, int stage);
 
 // Tokens one GPU of a stage works on per microbatch of so many sequences.
 double nj_workload_tokens(const NjWorkload *workload, int sequences);

@@ -79,13 +79,17 @@ static gboolean validate(const GStrv paths, const NjValidateOptions *options, Nj
 
 static int run(int argc, char **argv)
 {
-    g_autofree char *format_name = NULL, *kernels = NULL, *gpu = NULL;
+    g_autofree char *format_name = NULL, *kernels = NULL, *gpu = NULL, *stack = NULL, *recompute = NULL;
     const GOptionEntry entries[] = {
         {"format", 'f', 0, G_OPTION_ARG_STRING, &format_name, "text (default), csv (rows) or json", "FORMAT"},
         {"kernels", 0, 0, G_OPTION_ARG_STRING, &kernels,
          "Constants of single kernels: shipped name or path (a100)", "NAME"},
         {"gpu", 0, 0, G_OPTION_ARG_STRING, &gpu,
          "GPU to predict for: shipped name or path (the one the constants were measured on)", "NAME"},
+        {"stack", 0, 0, G_OPTION_ARG_STRING, &stack,
+         "Iterations: software stack, shipped name or path (megatron-2022)", "NAME"},
+        {"recompute", 0, 0, G_OPTION_ARG_STRING, &recompute,
+         "Iterations: full, selective or none (none in one node, full in several)", "WHAT"},
         {NULL},
     };
     g_autofree char *description = describe_forms();
@@ -94,7 +98,8 @@ static int run(int argc, char **argv)
     if (!nj_command_parse(&nj_command_validate, entries, description, argc, argv, 1, -1, &paths, &status))
         return status;
 
-    const NjValidateOptions options = {.kernels = kernels, .gpu = gpu};
+    const NjValidateOptions options = {
+        .kernels = kernels, .gpu = gpu, .stack = stack, .recompute = recompute};
     NjFormat format = NJ_FORMAT_TEXT;
     g_autoptr(GError) error = NULL;
     if (format_name != NULL && !nj_format_parse(format_name, &format, &error))

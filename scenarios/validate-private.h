@@ -7,3 +7,5 @@
 extern const NjValidateForm nj_validate_gemm;
 extern const NjValidateForm nj_validate_attention;
 extern const NjValidateForm nj_validate_collective;
+extern const NjValidateForm nj_validate_iterations_node;
+extern const NjValidateForm nj_validate_iterations_nodes;

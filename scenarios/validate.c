@@ -6,8 +6,12 @@
 
 #include <math.h>
 
-static const NjValidateForm *const forms[] = {&nj_validate_gemm, &nj_validate_attention,
-                                              &nj_validate_collective, NULL};
+static const NjValidateForm *const forms[] = {&nj_validate_gemm,
+                                              &nj_validate_attention,
+                                              &nj_validate_collective,
+                                              &nj_validate_iterations_node,
+                                              &nj_validate_iterations_nodes,
+                                              NULL};
 
 const NjValidateForm *const *nj_validate_forms(void)
 {

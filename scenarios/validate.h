@@ -16,8 +16,10 @@ G_BEGIN_DECLS
 
 // What a user may choose; names or paths, NULL where left out.
 typedef struct {
-    const char *kernels; // constants of single kernels
-    const char *gpu;     // the GPU to predict for, where it is not the one the constants were measured on
+    const char *kernels;   // constants of single kernels
+    const char *gpu;       // the GPU to predict for, where it is not the one that was measured
+    const char *stack;     // of iterations: software stack
+    const char *recompute; // of iterations: full, selective or none
 } NjValidateOptions;
 
 // Rows predicted so far.

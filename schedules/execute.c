@@ -218,10 +218,60 @@ static void add_record(NjTaskRecord *sum, const NjTaskRecord *record)
     sum->link_bytes += record->link_bytes;
 }
 
-static void sum_up(const NjDeviceSpec *spec, const NjPipeline *pipeline, const NjTaskResult *results,
-                   NjIteration *iteration)
+// What follows the pipeline: per stage a task that reduces gradients, then one that updates weights. They
+// stand behind the pipeline's tasks.
+typedef struct {
+    guint n_parts;       // 0, 1 (reduction alone) or 2
+    NjProgram *programs; // [n_parts * n_stages]
+    guint n;
+} Tail;
+
+static void tail_init(Tail *tail, const NjExecutor *executor, const NjExecuteOptions *options, guint n_stages)
+{
+    *tail = (Tail){.n_parts = options->optimizer ? 2 : executor->workload->parallelism.dp > 1 ? 1 : 0};
+    tail->n = tail->n_parts * n_stages;
+    tail->programs = g_new(NjProgram, tail->n);
+    for (guint i = 0; i < tail->n; i++) {
+        nj_program_init(&tail->programs[i]);
+        if (i < n_stages)
+            nj_lowering_build_reduction(&executor->lowering, i, &tail->programs[i]);
+        else
+            nj_lowering_build_step(&executor->lowering, i - n_stages, &tail->programs[i]);
+    }
+}
+
+static void tail_clear(Tail *tail)
+{
+    for (guint i = 0; i < tail->n; i++)
+        nj_program_clear(&tail->programs[i]);
+    g_clear_pointer(&tail->programs, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tail, tail_clear)
+
+static guint last_freq_mhz(const NjPlan *plan, guint stage)
+{
+    const NjPlanStage *instructions = &plan->stages[stage];
+    return instructions->instructions[instructions->n_instructions - 1].freq_mhz;
+}
+
+static void sum_up_tail(const Tail *tail, const NjTaskResult *results, NjIteration *iteration)
+{
+    for (guint i = 0; i < tail->n; i++) {
+        const NjTaskRecord *record = &results[i].record;
+        NjStageResult *stage = &iteration->stages[i % iteration->n_stages];
+        add_record(&stage->sum, record);
+        if (i < iteration->n_stages)
+            stage->reduction = record->duration;
+        else
+            stage->step = record->duration;
+    }
+}
+
+static void sum_up(const NjDeviceSpec *spec, const NjPipeline *pipeline, const Tail *tail,
+                   const NjTaskResult *results, NjIteration *iteration)
 {
     iteration->n_stages = pipeline->n_stages;
+    sum_up_tail(tail, results + pipeline->instructions->len, iteration);
     for (guint i = 0; i < pipeline->instructions->len; i++)
         add_record(&iteration->stages[nj_pipeline_instruction(pipeline, i)->stage].sum, &results[i].record);
     for (guint stage = 0; stage < pipeline->n_stages; stage++) {
@@ -236,14 +286,16 @@ static void sum_up(const NjDeviceSpec *spec, const NjPipeline *pipeline, const N
 gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const NjPlan *plan,
                          const NjExecuteOptions *options, NjIteration *iteration, GError **error)
 {
-    const guint n = pipeline->instructions->len;
+    const guint n = pipeline->instructions->len, n_stages = pipeline->n_stages;
     *iteration = (NjIteration){0};
     if (!check_shape(pipeline, plan, error))
         return FALSE;
+    g_auto(Tail) tail = {0};
+    tail_init(&tail, executor, options, n_stages);
 
     // One program a task is plain; tasks that share an entry share its arrays.
-    g_autofree NjProgram *programs = g_new(NjProgram, n);
-    g_autofree NjTask *tasks = g_new0(NjTask, n);
+    g_autofree NjProgram *programs = g_new(NjProgram, n + tail.n);
+    g_autofree NjTask *tasks = g_new0(NjTask, n + tail.n);
     for (guint i = 0; i < n; i++) {
         const guint stage = nj_pipeline_instruction(pipeline, i)->stage;
         const NjPlanInstruction *instruction =
@@ -259,13 +311,26 @@ gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const
             (NjTask){stage, i, instruction->freq_mhz, options->observer == NULL ? &entry->record : NULL};
     }
 
-    const NjTime transfer =
-        options->point_to_point ? (NjTime)llround(nj_point_to_point_s(executor->workload) * NJ_PS_PER_S) : 0;
-    const guint n_edges = pipeline->dependencies->len;
+    for (guint i = 0; i < tail.n; i++) {
+        programs[n + i] = tail.programs[i];
+        tasks[n + i] = (NjTask){i % n_stages, n + i, last_freq_mhz(plan, i % n_stages), NULL};
+    }
+
+    const guint n_pipeline_edges = pipeline->dependencies->len;
+    const guint n_edges = n_pipeline_edges + (tail.n_parts == 2 ? n_stages * n_stages : 0);
     g_autofree NjEdge *edges = g_new(NjEdge, n_edges);
-    for (guint i = 0; i < n_edges; i++) {
+    for (guint i = 0; i < n_pipeline_edges; i++) {
         const NjDependency *dependency = &g_array_index(pipeline->dependencies, NjDependency, i);
-        edges[i] = (NjEdge){dependency->from, dependency->to, transfer};
+        const guint from = nj_pipeline_instruction(pipeline, dependency->from)->stage;
+        const guint to = nj_pipeline_instruction(pipeline, dependency->to)->stage;
+        const double transfer_s =
+            options->point_to_point ? nj_point_to_point_s(executor->workload, (int)MIN(from, to)) : 0;
+        edges[i] = (NjEdge){dependency->from, dependency->to, (NjTime)llround(transfer_s * NJ_PS_PER_S)};
+    }
+    const NjTime norm = (NjTime)llround(nj_update_norm_s(executor->workload) * NJ_PS_PER_S);
+    for (guint i = n_pipeline_edges; i < n_edges; i++) {
+        const guint pair = i - n_pipeline_edges;
+        edges[i] = (NjEdge){n + pair / n_stages, n + n_stages + pair % n_stages, norm};
     }
     g_autofree NjDeviceSpec *specs = g_new(NjDeviceSpec, pipeline->n_stages);
     for (guint i = 0; i < pipeline->n_stages; i++) {
@@ -273,10 +338,10 @@ gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const
         specs[i].waiting_w = options->unlocked ? executor->spec.clock_w : 0.0;
     }
 
-    g_autofree NjTaskResult *results = g_new(NjTaskResult, n);
-    const NjRunInput input = {specs, pipeline->n_stages, programs, n, tasks, n, edges, n_edges};
+    g_autofree NjTaskResult *results = g_new(NjTaskResult, n + tail.n);
+    const NjRunInput input = {specs, n_stages, programs, n + tail.n, tasks, n + tail.n, edges, n_edges};
     iteration->duration = nj_run(&input, options->observer, results);
-    sum_up(&specs[0], pipeline, results, iteration);
+    sum_up(&specs[0], pipeline, &tail, results, iteration);
     return TRUE;
 }
 

@@ -30,6 +30,8 @@ const NjTaskRecord *nj_executor_profile(NjExecutor *executor, guint stage,
 
 typedef struct {
     NjTaskRecord sum; // over the stage's instructions; duration is the time inside instructions
+    NjTime reduction; // reduction of gradients and of the shared embedding, part of sum
+    NjTime step;      // optimizer's step, part of sum
     NjTime bubble;    // iteration time outside them
     double waiting_j; // dynamic energy drawn there
 } NjStageResult;
@@ -44,11 +46,14 @@ typedef struct {
 
 typedef struct {
     gboolean point_to_point;    // transfers between stages take time; planners leave them out
+    gboolean optimizer;         // the iteration ends with the optimizer's step; planners leave it out
     gboolean unlocked;          // clocks are left to the GPU: it waits with its clock tree at full rate
     const NjObserver *observer; // or NULL
 } NjExecuteOptions;
 
-// Runs a plan on a pipeline. The plan must have the pipeline's instructions in the pipeline's order.
+// Runs a plan on a pipeline. Behind its last backward, at that instruction's clock, a stage averages its
+// gradients where there is data parallelism, or where the optimizer follows. The optimizer's step waits for
+// all stages, which clip by one norm. The plan must have the pipeline's instructions in the pipeline's order.
 gboolean nj_executor_run(NjExecutor *executor, const NjPipeline *pipeline, const NjPlan *plan,
                          const NjExecuteOptions *options, NjIteration *iteration, GError **error);
 

@@ -76,6 +76,7 @@ void nj_lowering_init(NjLowering *lowering, const NjWorkload *workload)
 {
     const int whole = workload->microbatch_size;
     lowering->workload = workload;
+    lowering->stack = nj_workload_stack(workload);
     nj_layer_build(&lowering->whole, workload, whole);
     lowering->nano[0] = lowering->nano[1] = (NjLayer){0};
     if (whole >= NJ_N_NANOBATCHES) { // a single sequence is not cut, and nj_lowering_build() says so
@@ -140,9 +141,9 @@ static guint default_sms(const Builder *builder)
 
 static double dispatch_s(const Builder *builder)
 {
-    const NjGpu *gpu = gpu_of(builder);
-    return 1e-6 *
-           (builder->execution == NJ_EXECUTION_SEQUENTIAL ? gpu->dispatch_sequential_us : gpu->dispatch_us);
+    const NjStack *stack = &builder->lowering->stack;
+    return 1e-6 * (builder->execution == NJ_EXECUTION_SEQUENTIAL ? stack->dispatch_sequential_us
+                                                                 : stack->dispatch_us);
 }
 
 // Everything in order, nothing overlapped.
@@ -233,11 +234,10 @@ static gboolean check_launch(const Builder *builder, const NjBlock *blocks, cons
 static gboolean add_partition(Builder *builder, const NjBlock *blocks, const Step *step,
                               const NjLaunch *launch)
 {
-    const NjGpu *gpu = gpu_of(builder);
     const NjKernel *beside = builder->pending;
     const guint before_compute = n_compute(builder);
     const guint before_collectives = n_collectives(builder);
-    double first_s = 1e-6 * gpu->dispatch_partition_us;
+    double first_s = 1e-6 * builder->lowering->stack.dispatch_partition_us;
     int launch_at;
     if (!check_launch(builder, blocks, step, launch, &launch_at))
         return FALSE;
@@ -316,6 +316,21 @@ static gboolean add_layer(Builder *builder, NjInstructionKind kind, const NjLaun
     return TRUE;
 }
 
+// What a backward repeats of the layer's forward.
+static gboolean add_recomputation(Builder *builder, const NjLaunch *launches)
+{
+    switch (builder->lowering->workload->recompute) {
+    case NJ_RECOMPUTE_FULL:
+        return add_layer(builder, NJ_FORWARD, launches);
+    case NJ_RECOMPUTE_SELECTIVE:
+        add_block(builder, &builder->lowering->whole.forward[NJ_BLOCK_ATTENTION]);
+        return TRUE;
+    case NJ_RECOMPUTE_NONE:
+        return TRUE;
+    }
+    g_assert_not_reached();
+}
+
 static gboolean all_sequential(const NjLaunch *launches, guint n)
 {
     for (guint i = 0; i < n; i++)
@@ -374,6 +389,12 @@ gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, Nj
             workload->microbatch_size);
         return FALSE;
     }
+    if (builder.execution == NJ_EXECUTION_NANOBATCHED && workload->recompute != NJ_RECOMPUTE_FULL) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
+                    "recompute = %s: nanobatching needs full recomputation, its partitions hold it",
+                    nj_recompute_names[workload->recompute]);
+        return FALSE;
+    }
     if (n_launches == 0)
         launches = defaults;
 
@@ -386,10 +407,9 @@ gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, Nj
         add_exposed(&builder, &lowering->whole.all_reduce);
     }
     for (int i = 0; i < layers; i++) {
-        // A backward repeats the layer's forward first.
-        if (!add_layer(&builder, NJ_FORWARD, launches))
-            return FALSE;
-        if (kind == NJ_BACKWARD && !add_layer(&builder, NJ_BACKWARD, launches + n_forward))
+        if (!(kind == NJ_FORWARD ? add_layer(&builder, NJ_FORWARD, launches)
+                                 : add_recomputation(&builder, launches) &&
+                                       add_layer(&builder, NJ_BACKWARD, launches + n_forward)))
             return FALSE;
     }
     add_pending(&builder);
@@ -398,6 +418,27 @@ gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, Nj
     if (kind == NJ_BACKWARD && stage == 0)
         add_block(&builder, &lowering->ends.embedding_backward);
     return TRUE;
+}
+
+void nj_lowering_build_reduction(const NjLowering *lowering, guint stage, NjProgram *program)
+{
+    Builder builder = {.lowering = lowering, .program = program};
+    NjUpdate update;
+    nj_update_build(&update, lowering->workload, (int)stage);
+    if (update.gradient_all_reduce.link_s > 0)
+        add_compute(&builder, &update.division, 0, dispatch_s(&builder));
+    add_exposed(&builder, &update.gradient_all_reduce);
+    add_exposed(&builder, &update.embedding_all_reduce);
+}
+
+void nj_lowering_build_step(const NjLowering *lowering, guint stage, NjProgram *program)
+{
+    Builder builder = {.lowering = lowering, .program = program};
+    NjUpdate update;
+    nj_update_build(&update, lowering->workload, (int)stage);
+    for (guint i = 0; i < update.n_copies; i++)
+        add_compute(&builder, &update.copy, 0, dispatch_s(&builder));
+    add_block(&builder, &update.step);
 }
 
 // The step, nanobatch and preceding collective of a partition type.

@@ -13,7 +13,8 @@
 //
 // A step with the collective beside it is a partition. It ends when both have ended: the next step needs that
 // collective, the next collective follows this step. A backward first repeats the layer's forward (full
-// activation recomputation), then runs backward, layer by layer from the last.
+// activation recomputation; sequential execution may keep some or all activations instead), then runs
+// backward, layer by layer from the last.
 //
 // Partition types, in the order of launch lists (context parallelism adds the all-gather of K and V before
 // attention and the reduce-scatter of their gradients behind it):
@@ -24,6 +25,7 @@
 //                   QKV | AR, MLP | AR, MLP | AR
 
 #include "models/layer.h"
+#include "models/update.h"
 #include "schedules/plan.h"
 #include "sim/program.h"
 
@@ -36,6 +38,7 @@ typedef enum { NJ_EXECUTION_SEQUENTIAL, NJ_EXECUTION_NANOBATCHED } NjExecution;
 // A workload's kernels, made once.
 typedef struct {
     const NjWorkload *workload; // not owned
+    NjStack stack;              // its name is the workload's
     NjLayer whole;              // of a microbatch
     NjLayer nano[NJ_N_NANOBATCHES];
     NjStageEnds ends;
@@ -52,6 +55,11 @@ guint nj_partition_count(const NjParallelism *parallelism, NjInstructionKind kin
 gboolean nj_lowering_build(const NjLowering *lowering, NjExecution execution, NjInstructionKind kind,
                            guint stage, int layers, const NjLaunch *launches, guint n_launches,
                            NjProgram *program, GError **error);
+
+// Builds the program that follows a stage's last backward: first the reduction of gradients, then, once all
+// stages know their norm, the optimizer's step. Either may have nothing to do.
+void nj_lowering_build_reduction(const NjLowering *lowering, guint stage, NjProgram *program);
+void nj_lowering_build_step(const NjLowering *lowering, guint stage, NjProgram *program);
 
 // Builds one partition alone, as a program: partition type of the instruction kind, for the search of launch
 // choices.

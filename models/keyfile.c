@@ -87,7 +87,7 @@ static gboolean read_number(const NjField *field, const char *path, const char *
         *number <= field->maximum)
         return TRUE;
     g_autofree char *wanted = g_strdup_printf(
-        "%s from %g to %g%s%s is needed", field->type == NJ_FIELD_INT ? "an integer" : "a number",
+        "%s from %.10g to %.10g%s%s is needed", field->type == NJ_FIELD_INT ? "an integer" : "a number",
         field->minimum, field->maximum, message_unit(field)[0] != '\0' ? " " : "", message_unit(field));
     nj_keyfile_error(error, path, field->group, field->key, text, wanted);
     return FALSE;

@@ -33,11 +33,14 @@ NjMeasurementSet *nj_measurements_read(const char *path, const NjMeasurementOpti
         return NULL;
     const NjMeasurementForm *form = find_form(csv);
     if (form == NULL) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s:1: a header of no known form of measurements", path);
+        g_autoptr(GString) known = g_string_new(NULL);
         for (guint i = 0; i < G_N_ELEMENTS(forms); i++) {
             g_autofree char *columns = g_strjoinv(",", (char **)forms[i]->columns);
-            g_prefix_error(error, "(%s) ", columns);
+            g_string_append_printf(known, "%s%s", i > 0 ? " or " : "", columns);
         }
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                    "%s:1: a header of no known form of measurements; needed are the columns %s", path,
+                    known->str);
         return NULL;
     }
     g_autoptr(NjMeasurementSet) set = g_new0(NjMeasurementSet, 1);

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""The command line's contracts: exit status, messages, machine-readable output; calibration end to end.
+
+Argument: the program."""
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SCENARIO = os.path.join(ROOT, "scenarios", "llama-3.2-3b-tp8.ini")
+REPLAY_HEADER = ("plan_id,time_s,dynamic_energy_j,total_energy_j,"
+                 "ref_time_s,ref_dynamic_energy_j,ref_total_energy_j")
+
+
+def run(*arguments, stdout=subprocess.PIPE):
+    return subprocess.run([PROGRAM, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def plan_row(name, method, freq_a, freq_b, time_s="", energy_j="", forward="", backward=""):
+    """Two microbatches of Llama 3.2 1B on two stages."""
+    stage0 = f"F{freq_a} F{freq_b} B{freq_a} B{freq_b}"
+    stage1 = f"F{freq_b} B{freq_a} F{freq_b} B{freq_b}"
+    return ",".join([name, method, "llama-3.2-1b", "1", "8", "8", "4096", "2", "2", time_s, energy_j, "", stage0, stage1,
+                     f'"{forward} {forward} {backward} {backward}"' if forward else "",
+                     f'"{forward} {backward} {forward} {backward}"' if forward else ""])
+
+
+PLAN_HEADER = ("plan_id,method,model,cp,tp,microbatch_size,seq_len,pipeline_stages,microbatches,time_s,"
+               "dynamic_energy_j,total_energy_j,stage0_freq_mhz,stage1_freq_mhz,stage0_launch,stage1_launch")
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return path
+
+    def check(self, arguments, status, stderr=None, stdout=None):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, status, (arguments, result.stdout, result.stderr))
+        if stderr is not None:
+            self.assertEqual(result.stderr, stderr)
+        if stdout is not None:
+            self.assertEqual(result.stdout, stdout)
+        return result
+
+    def test_usage(self):
+        self.assertRegex(self.check(["--version"], 0, stderr="").stdout, r"\Ananojoule \d+\.\d+\.\d+\n\Z")
+        top = self.check(["--help"], 0, stderr="").stdout
+        names = re.findall(r"^  ([a-z]+) +\S", top.split("Commands:")[1], re.M)
+        self.assertIn("simulate", names)
+        for name in names:
+            help_text = self.check([name, "--help"], 0, stderr="").stdout
+            self.assertIn(f"nanojoule {name}", help_text)
+            wrong = self.check([name, "--no-such-option"], 2, stdout="")
+            self.assertIn(f"Try 'nanojoule {name} --help'.", wrong.stderr)
+        self.check([], 2, stdout="")
+        self.check(["simulat"], 2, stdout="", stderr="nanojoule: unknown command 'simulat'\nTry 'nanojoule --help'.\n")
+        self.check(["simulate"], 2, stdout="",
+                   stderr="nanojoule: simulate: an argument is missing: usage: nanojoule simulate SCENARIO\n"
+                          "Try 'nanojoule simulate --help'.\n")
+        self.check(["simulate", SCENARIO, SCENARIO], 2, stdout="")
+        self.check(["simulate", SCENARIO, "--format", "xml"], 2, stdout="")
+        missing = self.path("none.ini")
+        self.check(["simulate", missing], 1, stdout="", stderr=f"nanojoule: {missing}: No such file or directory\n")
+
+    def test_full_disk(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = run("simulate", SCENARIO, stdout=full)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "nanojoule: standard output: cannot be written\n")
+
+    def test_simulate(self):
+        text = self.check(["simulate", SCENARIO], 0, stderr="").stdout
+        self.assertIn("Llama 3.2 3B", text)
+        rows = list(csv.DictReader(io.StringIO(self.check(["simulate", SCENARIO, "--format", "csv"], 0).stdout)))
+        self.assertEqual(list(rows[0]), ["section", "metric", "unit", "value"])
+        objects = json.loads(self.check(["simulate", SCENARIO, "--format", "json"], 0).stdout)
+        self.assertEqual([o["metric"] for o in objects], [r["metric"] for r in rows])
+        value = {(r["section"], r["metric"]): float(r["value"]) for r in rows}
+        total = sum(v for (section, _), v in value.items() if section == "time_breakdown")
+        self.assertAlmostEqual(total / value["iteration", "time"], 1, places=6)
+        total = sum(v for (section, _), v in value.items() if section == "energy_breakdown")
+        self.assertAlmostEqual(total / value["energy", "per_gpu"], 1, places=6)
+        self.assertAlmostEqual(value["energy", "cluster"],
+                               value["energy", "cluster_static"] + value["energy", "cluster_dynamic"], places=3)
+        self.assertGreater(value["iteration", "hfu"], value["iteration", "mfu"])
+        again = run("simulate", SCENARIO, "--format", "csv").stdout
+        self.assertEqual(again, run("simulate", SCENARIO, "--format", "csv").stdout)
+
+    def test_simulate_another_architecture(self):
+        config = self.path("config.json", json.dumps({
+            "model_type": "llama", "hidden_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 24,
+            "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "vocab_size": 128256}))
+        own = run("simulate", SCENARIO, "--arch", config, "--format", "csv")
+        self.assertEqual(own.returncode, 0, own.stderr)
+        self.assertEqual(own.stdout, run("simulate", SCENARIO, "--format", "csv").stdout)
+        wrong = self.check(["simulate", SCENARIO, "--arch", "qwen-9"], 1, stdout="")
+        self.assertIn("[workload] model = qwen-9: qwen-9: not in models/archs; shipped: ", wrong.stderr)
+
+    def test_replay(self):
+        table = self.path("plans.csv", "\n".join([
+            PLAN_HEADER, plan_row("a", "megatron+perseus", 1410, 1200, "1.5", "300"),
+            plan_row("b", "nanobatching+perseus", 1410, 900),
+            plan_row("c", "kareus", 1200, 900, forward="F:norm_0@12,norm_0@6",
+                     backward="B:rope_0@12,norm_0@6,attn_0@3,activation_0@3"),
+        ]) + "\n")
+        out = self.check(["replay", table, "--format", "csv"], 0, stderr="").stdout
+        self.assertEqual(out.splitlines()[0], REPLAY_HEADER)
+        rows = {r["plan_id"]: r for r in csv.DictReader(io.StringIO(out))}
+        self.assertEqual(rows["a"]["ref_time_s"], "1.5")
+        self.assertEqual(rows["b"]["ref_time_s"], "")
+        for row in rows.values():
+            # 85 W on each of two stages
+            self.assertAlmostEqual(float(row["total_energy_j"]),
+                                   float(row["dynamic_energy_j"]) + 170 * float(row["time_s"]), places=4)
+        self.assertIn("by configuration and method", self.check(["replay", table], 0).stdout)
+        bad = self.path("bad.csv", read(table).replace("F1410", "F1405"))
+        self.assertEqual(self.check(["replay", bad], 1).stderr,
+                         "nanojoule: plan a: stage 0, instruction 0: frequency 1405 MHz: NVIDIA A100-SXM4-40GB has 900 "
+                         "to 1410 MHz in steps of 30\n")
+
+    def test_replay_of_the_tools_own_files(self):
+        scenario = self.path("s.ini", read(SCENARIO).replace("microbatches = 8",
+                                                                                     "microbatches = 2"))
+        stage = "('forward', 1410), ('forward', 900), ('backward', 1200), ('backward', 1410)"
+        last = "('forward', 1410), ('backward', 1410), ('forward', 900), ('backward', 1200)"
+        freqs = self.path("freqs_pipeline_00007.py", f"[\n[{stage}],\n[{last}],\n]\n"
+                          "# Iteration 7 cost change: 1.0\n# Iteration 7 total cost: 500.0\n"
+                          "# Iteration 7 total cost with P2P: 670.0\n")
+        out = self.check(["replay", freqs, "--scenario", scenario, "--format", "csv"], 0).stdout
+        row = next(csv.DictReader(io.StringIO(out)))
+        self.assertEqual((row["plan_id"], row["ref_time_s"], row["ref_dynamic_energy_j"]),
+                         ("freqs_pipeline_00007.py", "1", "500"))
+        f = "('forward', 'norm_0-none-12-1024', 'norm_0-none-6-1024')"
+        b = "('backward', 'norm_0-none-12-1024', 'norm_0-none-6-1024', 'attn_0-none-3-1024', 'activation_0-none-3-1024')"
+        scheds = self.path("scheds_pipeline_00007.py", f"[\n[{f}, {f}, {b}, {b}],\n[{f}, {b}, {f}, {b}],\n]\n")
+        with_launches = self.check(["replay", freqs, scheds, "--scenario", scenario, "--format", "csv"], 0).stdout
+        self.assertNotEqual(with_launches, out)
+        self.assertEqual(self.check(["replay", freqs], 2, stdout="").stderr,
+                         f"nanojoule: replay: {freqs}: --scenario must say what this plan ran\n")
+
+    def synthetic_plans(self):
+        """Plans and what a GPU with other constants would do: its file, and the table of its 'measurements'."""
+        gpu = read(os.path.join(ROOT, "models", "gpus", "a100-sxm4-40gb.ini"))
+        other = re.sub(r"(?m)^gemm_share = .*", "gemm_share = 0.7", gpu)
+        other = re.sub(r"(?m)^gemm_w = .*", "gemm_w = 300", other)
+        other = self.path("other.ini", other)
+        rows = [(f"p{i}", m, a, b) for i, (m, a, b) in enumerate(
+            (m, a, b) for m in ("megatron+perseus", "nanobatching+perseus")
+            for a, b in ((1410, 1410), (1410, 1200), (1200, 1050), (1050, 900), (900, 900)))]
+        plans = self.path("plans.csv", "\n".join([PLAN_HEADER] + [plan_row(*r) for r in rows]) + "\n")
+        out = self.check(["replay", plans, "--gpu", other, "--format", "csv"], 0).stdout
+        figures = {r["plan_id"]: r for r in csv.DictReader(io.StringIO(out))}
+        table = [PLAN_HEADER] + [plan_row(*r, figures[r[0]]["time_s"], figures[r[0]]["dynamic_energy_j"]) for r in rows]
+        return table, self.path("measured.csv", "\n".join(table) + "\n")
+
+    def test_calibrate_finds_constants_back(self):
+        _, measured = self.synthetic_plans()
+        fitted = self.path("fitted.ini")
+        arguments = ["calibrate", measured, "--gpu", "a100-sxm4-40gb", "--free", "gemm_share,gemm_w,network_latency_us"]
+        out = self.check(arguments + ["-j", "2", "-o", fitted], 0).stdout
+        self.assertEqual(out, self.check(arguments + ["-j", "1"], 0).stdout)  # the same for any number of threads
+        text = read(fitted)
+        self.assertAlmostEqual(float(re.search(r"(?m)^gemm_share=(.*)", text)[1]), 0.7, delta=0.005)
+        self.assertAlmostEqual(float(re.search(r"(?m)^gemm_w=(.*)", text)[1]), 300, delta=6)
+        self.assertRegex(out, r"network_latency_us .* no: kept")
+        self.assertIn("fitted to measured.csv on ", text)
+        self.assertEqual(run("replay", measured, "--gpu", fitted).returncode, 0)
+
+    def test_calibrate_refuses(self):
+        table, measured = self.synthetic_plans()
+        output = self.path("never.ini")
+
+        def refused(lines, message, *more, status=1):
+            path = self.path("bad.csv", "\n".join(lines) + "\n")
+            result = self.check(["calibrate", path, "--gpu", "a100-sxm4-40gb", "-o", output, *more], status)
+            self.assertIn(message.replace("PATH", path), result.stderr)
+            self.assertFalse(os.path.exists(output))
+
+        zero = [re.sub(r",2,2,[^,]+,", ",2,2,0,", table[1])]
+        refused(table[:1] + zero + table[2:], "bad.csv:2: ")
+        nan = [re.sub(r",2,2,[^,]+,", ",2,2,nan,", table[1])]
+        refused(table[:1] + nan + table[2:], "bad.csv:2: ")
+        refused(table[:3], "4 measurements for ", status=1)
+        twice = re.sub(r",2,2,([^,]+),", lambda m: f",2,2,{float(m[1]) * 1.2:.6f},", table[1].replace("p0", "q0"))
+        refused(table[:2] + [twice], "PATH:3: the plan of line 2 again, with time_s 20.0 % off")
+        refused(["a,b", "1,2"], "PATH:1: a header of no known form of measurements")
+        refused(table, "--free gemm_shares: no such constant", "--free", "gemm_shares", status=2)
+        self.check(["calibrate", measured], 2, stdout="")
+
+    def test_calibrate_of_an_instruction_profile(self):
+        profile = self.path("profile.csv", "stage,instruction,frequency,time,energy\n" + "".join(
+            f"{s},{k},{f},{0.1 * t},{30 * t}\n" for s in (0, 1) for k, t in (("forward", 1), ("backward", 3))
+            for f in (1410, 1200)))
+        self.check(["calibrate", profile, "--gpu", "a100-sxm4-40gb"], 2, stdout="",
+                   stderr=f"nanojoule: calibrate: {profile} is an instruction profile: --scenario must say what was run\n")
+        out = self.check(["calibrate", profile, "--gpu", "a100-sxm4-40gb", "--scenario", SCENARIO, "--free",
+                          "gemm_share,gemm_w", "-j", "2"], 0).stdout
+        self.assertIn("stage 1 backward", out)
+        wrong = self.path("wrong.csv", "stage,instruction,frequency,time,energy\n0,forward,1000,1,1\n0,backward,1000,1,1\n")
+        result = self.check(["calibrate", wrong, "--gpu", "a100-sxm4-40gb", "--scenario", SCENARIO], 1)
+        self.assertIn("wrong.csv:2: frequency = 1000: NVIDIA A100-SXM4-40GB has 900 to 1410 MHz in steps of 30",
+                      result.stderr)
+
+    def test_calibrate_interrupted_writes_nothing(self):
+        _, measured = self.synthetic_plans()
+        output = self.path("never.ini")
+        process = subprocess.Popen([PROGRAM, "calibrate", measured, "--gpu", "a100-sxm4-40gb", "--fix", "network_latency_us",
+                                    "--cross-validate", "-j", "1", "-o", output, "--free",
+                                    "gemm_share,gemm_w,hbm_efficiency,hbm_w,clock_w,volt_linear"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate()
+        self.assertEqual(process.returncode, 1, stderr)
+        self.assertIn("nanojoule: stopped; nothing was written", stderr)
+        self.assertFalse(os.path.exists(output))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -27,6 +27,8 @@
 static const NjField fields[] = {
     TEXT("gpu", name, "the GPU's full name"),
     FLAG("gpu", calibrated, "whether the model constants were fitted on this GPU"),
+    {"gpu", "constants_of", NJ_FIELD_TEXT, offsetof(NjGpu, constants_of), FALSE, 0, 0, "",
+     "the GPU whose constants are carried over"},
     COUNT("gpu", sm_count, 1, 1024, "SMs", "streaming multiprocessors"),
     REAL("gpu", peak_tflop_s, 1, 1e5, "TFLOP/s", "dense bf16 peak at freq_max_mhz"),
     REAL("gpu", hbm_gb_s, 1, 1e5, "GB/s", "HBM bandwidth"),
@@ -61,7 +63,8 @@ static const NjField fields[] = {
     REAL("model", overlapped_allgather_ms, 0, 10, "ms",
          "fixed cost of an all-gather or reduce-scatter beside compute"),
     REAL("model", collective_sms, 1, 1024, "SMs", "SMs a collective takes by default"),
-    REAL("model", saturation_sms, 0.1, 1024, "SMs", "SMs that fill the link: a collective on fewer is slower in proportion"),
+    REAL("model", saturation_sms, 0.1, 1024, "SMs",
+         "SMs that fill the link: a collective on fewer is slower in proportion"),
     REAL("model", network_latency_us, 0, 1e4, "us", "latency of a message between nodes"),
     REAL("model", hbm_freq_exponent, 0, 1, "", "HBM-bound rate ~ f^a"),
     REAL("model", link_freq_exponent, 0, 1, "", "link rate ~ f^b"),
@@ -88,6 +91,47 @@ const NjField *nj_gpu_fields(guint *n_fields)
 {
     *n_fields = G_N_ELEMENTS(fields);
     return fields;
+}
+
+// Power that work can draw: the board's limit above static power.
+static double work_w(GKeyFile *file)
+{
+    return g_key_file_get_double(file, "gpu", "power_limit_w", NULL) -
+           g_key_file_get_double(file, "gpu", "static_w", NULL);
+}
+
+// Fills in the [model] keys that the file leaves to another GPU.
+static gboolean carry_over(GKeyFile *file, const char *path, GError **error)
+{
+    g_autofree char *name = g_key_file_get_string(file, "gpu", "constants_of", NULL);
+    if (name == NULL)
+        return TRUE;
+    g_autofree char *base_path = nj_data_locate("models/gpus", name, ".ini", error);
+    g_autoptr(GKeyFile) other = base_path != NULL ? nj_keyfile_load(base_path, error) : NULL;
+    g_auto(NjGpu) base = {0};
+    if (other != NULL && g_key_file_has_key(other, "gpu", "constants_of", NULL)) {
+        nj_keyfile_error(error, path, "gpu", "constants_of", name,
+                         "a GPU with constants of its own is needed");
+        return FALSE;
+    }
+    if (other == NULL || !nj_gpu_load(&base, base_path, error)) { // loaded to be checked
+        g_prefix_error(error, "%s: [gpu] constants_of = %s: ", path, name);
+        return FALSE;
+    }
+    const double scale = work_w(file) / work_w(other);
+    for (guint i = 0; i < G_N_ELEMENTS(fields); i++) {
+        const char *key = fields[i].key;
+        if (!g_str_equal(fields[i].group, "model") || g_key_file_has_key(file, "model", key, NULL))
+            continue;
+        g_autofree char *text = g_key_file_get_value(other, "model", key, NULL);
+        if (text == NULL)
+            continue; // an optional key
+        if (g_str_equal(fields[i].unit, "W"))
+            g_key_file_set_double(file, "model", key, g_ascii_strtod(text, NULL) * scale);
+        else
+            g_key_file_set_value(file, "model", key, text);
+    }
+    return TRUE;
 }
 
 static gboolean check_clocks(const NjGpu *gpu, const char *path, GError **error)
@@ -118,7 +162,8 @@ gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
     if (path == NULL)
         return FALSE;
     g_autoptr(GKeyFile) file = nj_keyfile_load(path, error);
-    if (file != NULL && nj_keyfile_read(file, path, fields, G_N_ELEMENTS(fields), gpu, error) &&
+    if (file != NULL && carry_over(file, path, error) &&
+        nj_keyfile_read(file, path, fields, G_N_ELEMENTS(fields), gpu, error) &&
         check_clocks(gpu, path, error) && load_kernels(gpu, path, error))
         return TRUE;
     nj_gpu_clear(gpu);
@@ -128,8 +173,19 @@ gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error)
 void nj_gpu_clear(NjGpu *gpu)
 {
     g_clear_pointer(&gpu->name, g_free);
+    g_clear_pointer(&gpu->constants_of, g_free);
     g_clear_pointer(&gpu->kernels_name, g_free);
     nj_kernel_constants_clear(&gpu->kernels);
+}
+
+char *nj_gpu_note(const NjGpu *gpu)
+{
+    if (gpu->calibrated)
+        return NULL;
+    return gpu->constants_of != NULL
+               ? g_strdup_printf("the constants of %s are not calibrated: carried over from %s", gpu->name,
+                                 gpu->constants_of)
+               : g_strdup_printf("the constants of %s are not calibrated", gpu->name);
 }
 
 gboolean nj_gpu_has_freq(const NjGpu *gpu, int freq_mhz)

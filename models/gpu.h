@@ -2,7 +2,9 @@
 #pragma once
 // A GPU and the node it sits in: data-sheet facts and the constants of the kernel, sharing and power models.
 // Both come from a key file under models/gpus/; nj_gpu_fields() is the table of all of them with unit, bounds
-// and meaning. The equations are in models/README.md, the sharing and power equations in sim/device.h.
+// and meaning. A GPU that was never measured names another one with constants_of: it takes over the constants
+// it has none of, shares and times as they are, powers in proportion to power limit minus static power. The
+// equations are in models/README.md, the sharing and power equations in sim/device.h.
 
 #include "models/kernel-constants.h"
 #include "models/keyfile.h"
@@ -13,6 +15,7 @@ G_BEGIN_DECLS
 typedef struct {
     char *name;
     gboolean calibrated; // FALSE: constants are carried over from another GPU
+    char *constants_of;  // the GPU whose [model] constants stand in for those the file leaves out, or NULL
 
     // Data sheet
     int sm_count;
@@ -75,6 +78,10 @@ typedef struct {
 
 // The table of all keys; fields of group "model" are the constants that calibration may free.
 const NjField *nj_gpu_fields(guint *n_fields);
+
+// A sentence that every report made with an uncalibrated GPU carries, or NULL for a calibrated one. Transfer
+// full.
+char *nj_gpu_note(const NjGpu *gpu);
 
 // Loads a GPU by the name of a shipped file ("a100-sxm4-40gb") or by path (contains '/' or ends in ".ini").
 gboolean nj_gpu_load(NjGpu *gpu, const char *name_or_path, GError **error);

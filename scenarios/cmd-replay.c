@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/command.h"
 #include "scenarios/replay.h"
+#include "scenarios/report.h"
 #include "scenarios/scenario.h"
 #include "scenarios/table.h"
 #include "schedules/plan-files.h"
@@ -221,6 +222,7 @@ static int run(int argc, char **argv)
     if (!nj_gpu_load(&gpu, gpu_name != NULL ? gpu_name : "a100-sxm4-40gb", &error) ||
         !replay_table(plans, &gpu, format, &error))
         return nj_command_fail(error);
+    nj_report_note(&gpu);
     return 0;
 }
 

@@ -33,7 +33,8 @@ static int run(int argc, char **argv)
     nj_pipeline_init(&pipeline, scenario.schedule, (guint)workload->parallelism.pp,
                      (guint)workload->microbatches);
     executor = nj_executor_new(workload, nj_scenario_execution(&scenario));
-    const NjExecuteOptions options = {.point_to_point = scenario.point_to_point};
+    const NjExecuteOptions options = {.point_to_point = scenario.point_to_point,
+                                      .optimizer = scenario.optimizer};
     if (!nj_scenario_plan(&scenario, &pipeline, &plan, &error) ||
         !nj_executor_run(executor, &pipeline, &plan, &options, &iteration, &error)) {
         g_prefix_error(&error, "%s: ", arguments[0]);

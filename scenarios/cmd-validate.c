@@ -89,7 +89,7 @@ static int run(int argc, char **argv)
         {"stack", 0, 0, G_OPTION_ARG_STRING, &stack,
          "Iterations: software stack, shipped name or path (megatron-2022)", "NAME"},
         {"recompute", 0, 0, G_OPTION_ARG_STRING, &recompute,
-         "Iterations: full, selective or none (none in one node, full in several)", "WHAT"},
+         "Iterations: full, selective or none (selective in one node, full in several)", "WHAT"},
         {NULL},
     };
     g_autofree char *description = describe_forms();

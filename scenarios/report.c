@@ -86,6 +86,20 @@ static void add_memory(NjTable *table, const NjScenario *scenario)
     add(table, "memory", "stage", "", stage);
 }
 
+// Of the slowest stage, where there is any.
+static void add_update(NjTable *table, const NjIteration *iteration)
+{
+    NjTime reduction = 0, step = 0;
+    for (guint s = 0; s < iteration->n_stages; s++) {
+        reduction = MAX(reduction, iteration->stages[s].reduction);
+        step = MAX(step, iteration->stages[s].step);
+    }
+    if (reduction > 0)
+        add(table, "iteration", "gradient_reduction", "s", seconds(reduction));
+    if (step > 0)
+        add(table, "iteration", "optimizer_step", "s", seconds(step));
+}
+
 NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteration)
 {
     const NjWorkload *workload = &scenario->workload;
@@ -110,6 +124,7 @@ NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteratio
     add(table, "iteration", "mfu", "1",
         nj_arch_flop_per_token(&workload->arch, workload->seq_len) * tokens / peak);
     add(table, "iteration", "hfu", "1", flop / peak);
+    add_update(table, iteration);
     add(table, "energy", "cluster", "J", energy_j);
     add(table, "energy", "cluster_static", "J", static_j);
     add(table, "energy", "cluster_dynamic", "J", dynamic_j);
@@ -124,6 +139,11 @@ NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteratio
     return table;
 }
 
+static int global_batch(const NjWorkload *workload)
+{
+    return workload->microbatches * workload->microbatch_size * workload->parallelism.dp;
+}
+
 static void print_header(const NjScenario *scenario, FILE *out)
 {
     const NjWorkload *w = &scenario->workload;
@@ -134,9 +154,12 @@ static void print_header(const NjScenario *scenario, FILE *out)
     fprintf(out, ", %s, %d GPUs: %s\n", degrees, nj_parallelism_gpus(&w->parallelism), w->gpu.name);
     fprintf(out, "%d microbatches of %d sequences of %d tokens; %s, %s schedule\n", w->microbatches,
             w->microbatch_size, w->seq_len, nj_method_name(scenario->method), scenario->schedule->name);
-    if (!w->gpu.calibrated)
-        fprintf(out, "Note: the constants of %s are not calibrated: carried over from another GPU.\n",
-                w->gpu.name);
+    if (w->parallelism.dp > 1)
+        fprintf(out, "%d data-parallel ranks: a global batch of %d sequences\n", w->parallelism.dp,
+                global_batch(w));
+    g_autofree char *note = nj_gpu_note(&w->gpu);
+    if (note != NULL)
+        fprintf(out, "Note: %s.\n", note);
 }
 
 static const char *heading_of(const char *section)
@@ -198,11 +221,19 @@ static void print_people(const NjTable *table, FILE *out)
     }
 }
 
+void nj_report_note(const NjGpu *gpu)
+{
+    g_autofree char *note = nj_gpu_note(gpu);
+    if (note != NULL)
+        g_printerr("nanojoule: note: %s\n", note);
+}
+
 void nj_report_iteration(const NjScenario *scenario, const NjIteration *iteration, NjFormat format, FILE *out)
 {
     g_autoptr(NjTable) table = nj_report_table(scenario, iteration);
     if (format != NJ_FORMAT_TEXT) {
         nj_table_print(table, format, out);
+        nj_report_note(&scenario->workload.gpu);
         return;
     }
     print_header(scenario, out);

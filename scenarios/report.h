@@ -14,6 +14,9 @@ G_BEGIN_DECLS
 // full.
 NjTable *nj_report_table(const NjScenario *scenario, const NjIteration *iteration);
 
+// Says on standard error that a GPU is not calibrated, if so: beside reports that are read by programs.
+void nj_report_note(const NjGpu *gpu);
+
 // Prints the report: aligned for people, or the table's rows as CSV or JSON.
 void nj_report_iteration(const NjScenario *scenario, const NjIteration *iteration, NjFormat format,
                          FILE *out);

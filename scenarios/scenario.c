@@ -10,9 +10,10 @@
 
 // The file's values before they are looked up and checked against each other.
 typedef struct {
-    char *model, *gpu, *parallelism, *layers_per_stage, *method, *schedule, *freqs_file, *scheds_file;
+    char *model, *gpu, *parallelism, *layers_per_stage, *method, *schedule, *freqs_file, *scheds_file, *stack;
     int seq_len, microbatch_size, microbatches, pipeline_stages, frequency_mhz;
-    gboolean point_to_point;
+    int recompute;
+    gboolean point_to_point, optimizer;
 } Values;
 
 #define TEXT(group, member, required, what)                                                                  \
@@ -40,6 +41,11 @@ static const NjField fields[] = {
     TEXT("execution", scheds_file, FALSE, "a plan's scheds_pipeline_NNNNN.py"),
     {"execution", "point_to_point", NJ_FIELD_BOOL, offsetof(Values, point_to_point), FALSE, 0, 1, "",
      "whether transfers between stages take time"},
+    TEXT("execution", stack, FALSE, "a shipped software stack, or the path of a key file"),
+    {"execution", "recompute", NJ_FIELD_CHOICE, offsetof(Values, recompute), FALSE, 0, 0, "",
+     "what a backward repeats of the forward", nj_recompute_names},
+    {"execution", "optimizer", NJ_FIELD_BOOL, offsetof(Values, optimizer), FALSE, 0, 1, "",
+     "whether the iteration ends with the optimizer's step"},
 };
 
 const NjField *nj_scenario_fields(guint *n_fields)
@@ -51,7 +57,8 @@ const NjField *nj_scenario_fields(guint *n_fields)
 static void values_clear(Values *values)
 {
     char **texts[] = {&values->model,  &values->gpu,      &values->parallelism, &values->layers_per_stage,
-                      &values->method, &values->schedule, &values->freqs_file,  &values->scheds_file};
+                      &values->method, &values->schedule, &values->freqs_file,  &values->scheds_file,
+                      &values->stack};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_clear_pointer(texts[i], g_free);
 }
@@ -79,6 +86,13 @@ static gboolean load_parts(NjScenario *scenario, const Values *values, GError **
         g_prefix_error(error, "%s: [cluster] gpu = %s: ", scenario->path, values->gpu);
         return FALSE;
     }
+    g_autofree char *stack =
+        values->stack != NULL ? nj_scenario_resolve(scenario->path, values->stack) : NULL;
+    if (stack != NULL && !nj_stack_load(&scenario->workload.stack, stack, error)) {
+        g_prefix_error(error, "%s: [execution] stack = %s: ", scenario->path, values->stack);
+        return FALSE;
+    }
+    scenario->workload.recompute = (NjRecompute)values->recompute;
     return TRUE;
 }
 
@@ -169,6 +183,7 @@ static gboolean read_execution(NjScenario *scenario, const Values *values, GErro
     scenario->scheds_file =
         values->scheds_file != NULL ? nj_scenario_resolve(scenario->path, values->scheds_file) : NULL;
     scenario->point_to_point = values->point_to_point;
+    scenario->optimizer = values->optimizer;
     return TRUE;
 }
 

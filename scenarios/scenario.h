@@ -4,7 +4,8 @@
 //
 //   [workload]   model, seq_len, microbatch_size, microbatches
 //   [cluster]    gpu, parallelism, pipeline_stages, layers_per_stage
-//   [execution]  method, schedule, frequency_mhz, freqs_file, scheds_file, point_to_point
+//   [execution]  method, schedule, frequency_mhz, freqs_file, scheds_file, point_to_point, stack,
+//                recompute (full, selective or none), optimizer
 //
 // A name of a model or GPU is a shipped file; a path is relative to the scenario file. Every error names
 // file, group, key, value and what would be right.
@@ -26,6 +27,7 @@ typedef struct {
     char *freqs_file;  // plan files, or NULL
     char *scheds_file;
     gboolean point_to_point;
+    gboolean optimizer; // the iteration ends with the optimizer's step; published plans leave it out
 } NjScenario;
 
 // The table of all keys, with unit and meaning; the offsets are nobody else's.

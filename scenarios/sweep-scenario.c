@@ -185,7 +185,8 @@ static gboolean simulate(const NjScenario *scenario, NjIteration *iteration, GEr
     nj_pipeline_init(&pipeline, scenario->schedule, (guint)workload->parallelism.pp,
                      (guint)workload->microbatches);
     g_autoptr(NjExecutor) executor = nj_executor_new(workload, nj_scenario_execution(scenario));
-    const NjExecuteOptions options = {.point_to_point = scenario->point_to_point};
+    const NjExecuteOptions options = {.point_to_point = scenario->point_to_point,
+                                      .optimizer = scenario->optimizer};
     return nj_scenario_plan(scenario, &pipeline, &plan, error) &&
            nj_executor_run(executor, &pipeline, &plan, &options, iteration, error);
 }

@@ -68,8 +68,9 @@ static gboolean load_setup(Setup *setup, const NjValidateOptions *options, NjRec
     g_autoptr(GString) note = g_string_new(NULL);
     g_string_printf(note, "Predicted for %s, stack %s, recomputation %s.", setup->gpu.name, setup->stack.name,
                     nj_recompute_names[setup->recompute]);
-    if (!setup->gpu.calibrated)
-        g_string_append(note, " The GPU's constants are not calibrated: carried over from another GPU.");
+    g_autofree char *gpu_note = nj_gpu_note(&setup->gpu);
+    if (gpu_note != NULL)
+        g_string_append_printf(note, " Note: %s.", gpu_note);
     nj_validation_set_note(validation, note->str);
     return TRUE;
 }
@@ -194,12 +195,12 @@ static gboolean predict(const NjCsv *csv, const NjValidateOptions *options, NjRe
     return TRUE;
 }
 
-// These runs kept their activations: models/MEASURED.md shows that with recomputation the larger ones would
-// need more than the GPU's peak.
+// The files only say "recompute on". With full recomputation the larger rows of one node would need more than
+// the GPU's peaks, so that they can only have repeated attention (models/MEASURED.md).
 static gboolean predict_node(const NjCsv *csv, const NjValidateOptions *options, NjValidation *validation,
                              GError **error)
 {
-    return predict(csv, options, NJ_RECOMPUTE_NONE, validation, error);
+    return predict(csv, options, NJ_RECOMPUTE_SELECTIVE, validation, error);
 }
 
 static gboolean predict_nodes(const NjCsv *csv, const NjValidateOptions *options, NjValidation *validation,

@@ -65,7 +65,7 @@ START_TEST(errors_name_what_would_be_right)
     NjKernelConstants constants;
     GError *error = NULL;
     ck_assert(!nj_kernel_constants_load(&constants, "b200", &error));
-    nj_assert_error(error, "b200: not in models/kernels; shipped: a100; or give the path of a .ini file");
+    nj_assert_error(error, "b200: not in models/kernels; shipped: a100, h100; or give the path of a .ini file");
 }
 END_TEST
 

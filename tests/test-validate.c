@@ -157,7 +157,7 @@ START_TEST(bad_options)
     GError *error = NULL;
     const NjValidateOptions no_kernels = {.kernels = "abacus"}, no_gpu = {.gpu = "./abacus.ini"};
     ck_assert_ptr_null(validate_text(GEMM, &no_kernels, &error));
-    nj_assert_error(error, "abacus: not in models/kernels; shipped: a100; or give the path of a .ini file");
+    nj_assert_error(error, "abacus: not in models/kernels; shipped: a100, h100; or give the path of a .ini file");
     ck_assert_ptr_null(validate_text(GEMM, &no_gpu, &error));
     ck_assert_ptr_nonnull(error);
     ck_assert_msg(g_str_has_prefix(error->message, "./abacus.ini: "), "%s", error->message);

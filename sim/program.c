@@ -43,6 +43,7 @@ guint32 nj_program_add_op(NjProgram *program, NjStream stream, NjOp op, double d
     program->host += (NjTime)llround(dispatch_s * NJ_PS_PER_S);
     op.epoch = program->epochs->len - 1;
     op.dispatched = program->host;
+    op.dispatch_ns = (guint32)fmin(floor(dispatch_s * 1e9), G_MAXUINT32);
     g_array_append_val(program->ops[stream], op);
     return program->ops[stream]->len - 1;
 }

@@ -19,6 +19,7 @@ typedef struct {
     guint32 with_other;  // operations of the other stream that must have begun to work
     guint32 sms;         // SMs a collective occupies; 0 for compute
     guint32 epoch;       // synchronisations before it
+    guint32 dispatch_ns; // of the host's time before dispatched, what it spent on this operation (for traces)
     NjTime dispatched;   // since the start of its epoch
 } NjOp;
 

@@ -25,6 +25,7 @@ typedef struct {
     double rate_per_ps;
     double energy_j; // of the whole kernel at the task's clock
     NjTime issued, begun;
+    double overhead_j, sm_ps; // of the current operation; kept for observers only
 } Stream;
 
 typedef struct {
@@ -100,6 +101,21 @@ static void observe_interval(Run *run, const Device *device, double dynamic_w)
     observer->interval(observer->user, &interval);
 }
 
+// What a span tells beyond its operation's own work.
+static void book_span(Device *device, NjTime dt, gboolean computing, gboolean communicating, double spin_j)
+{
+    Stream *compute = &device->streams[NJ_STREAM_COMPUTE], *comm = &device->streams[NJ_STREAM_COMMUNICATION];
+    const double dt_s = (double)dt / NJ_PS_PER_S;
+    const double held = communicating ? current_op(device, NJ_STREAM_COMMUNICATION)->sms : 0.0;
+    if (computing)
+        compute->sm_ps += (device->spec->sm_count - held) * (double)dt;
+    if (comm->state == STREAM_WORK)
+        comm->sm_ps += held * (double)dt;
+    if (computing || communicating)
+        (computing ? compute : comm)->overhead_j += dt_s * device->clock.clock_w;
+    comm->overhead_j += spin_j;
+}
+
 // Books what happened on a device since the last change, during which nothing changed.
 static void close_interval(Run *run, Device *device)
 {
@@ -121,7 +137,7 @@ static void close_interval(Run *run, Device *device)
     const gboolean computing = compute->state == STREAM_WORK;
     const gboolean communicating = comm->state == STREAM_WORK || comm->state == STREAM_LATENCY;
     const double dt_s = (double)dt / NJ_PS_PER_S;
-    double interval_j = 0;
+    double interval_j = 0, spin_j = 0;
 
     for (guint i = 0; i < NJ_N_STREAMS; i++) {
         Stream *stream = &device->streams[i];
@@ -138,8 +154,7 @@ static void close_interval(Run *run, Device *device)
         interval_j += dt_s * device->clock.clock_w;
     }
     if (communicating) {
-        const double spin_j =
-            dt_s * device->clock.collective_sm_w * current_op(device, NJ_STREAM_COMMUNICATION)->sms;
+        spin_j = dt_s * device->clock.collective_sm_w * current_op(device, NJ_STREAM_COMMUNICATION)->sms;
         record->energy_j[NJ_KERNEL_COLLECTIVE] += spin_j;
         interval_j += spin_j;
     }
@@ -149,6 +164,8 @@ static void close_interval(Run *run, Device *device)
     record->activity[activity] += dt;
     if (computing && communicating)
         record->overlapped += dt;
+    if (run->observer != NULL)
+        book_span(device, dt, computing, communicating, spin_j);
     record->peak_w = fmax(record->peak_w, device->spec->static_w + interval_j / dt_s);
     observe_interval(run, device, interval_j / dt_s);
     device->last_change = run->engine.now;
@@ -189,11 +206,16 @@ static void end_work(Run *run, Device *device, NjStream which)
             .kernel = stream->kernel,
             .sms = op->sms,
             .freq_mhz = device->clock.freq_mhz,
+            .dispatching = device->epoch_start + op->dispatched - (NjTime)op->dispatch_ns * 1000,
             .dispatched = device->epoch_start + op->dispatched,
             .issued = stream->issued,
             .begun = stream->begun,
             .ended = run->engine.now,
             .energy_j = stream->energy_j,
+            .overhead_j = stream->overhead_j,
+            .mean_sms = run->engine.now > stream->begun
+                            ? stream->sm_ps / (double)(run->engine.now - stream->begun)
+                            : op->sms,
         };
         observer->span(observer->user, &span);
     }
@@ -219,6 +241,7 @@ static gboolean issue(Run *run, Device *device, NjStream which)
     }
     stream->kernel = &g_array_index(device->program->kernels, NjKernel, op->kernel);
     stream->issued = now;
+    stream->overhead_j = stream->sm_ps = 0.0;
     const NjTime latency = to_ps(stream->kernel->latency_s);
     if (latency > 0) {
         set_timer(run, device, which, STREAM_LATENCY, now + latency);

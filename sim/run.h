@@ -72,8 +72,11 @@ typedef struct {
     const NjKernel *kernel;
     guint32 sms;
     double freq_mhz;
+    NjTime dispatching;                      // the host begins with it
     NjTime dispatched, issued, begun, ended; // host done; latency begins; work begins; work ends
-    double energy_j;                         // dynamic, without the clock tree
+    double energy_j;                         // dynamic, of its work alone
+    double overhead_j; // clock tree and occupied SMs booked to it; with energy_j sums to the task's record
+    double mean_sms;   // SMs it had while it worked: a compute kernel has what a collective leaves it
 } NjSpan;
 
 // Called as a run goes on; any member may be NULL. Tasks with a known record give no spans and one interval

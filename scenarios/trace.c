@@ -144,6 +144,8 @@ static void on_span(gpointer user, const NjSpan *span)
     append_us(out, span->begun - span->issued);
     g_string_append_c(out, '}');
     end_event(trace);
+    if (span->task >= trace->pipeline->instructions->len)
+        return; // what ends the iteration depends on all stages: no flows
     if (!trace->begun[span->task]) {
         trace->begun[span->task] = TRUE;
         write_flows(trace, span, thread);
@@ -188,16 +190,23 @@ static void on_interval(gpointer user, const NjInterval *interval)
 static void on_task(gpointer user, guint32 task, const NjTaskResult *result)
 {
     NjTrace *trace = user;
-    const NjInstruction *instruction = nj_pipeline_instruction(trace->pipeline, task);
+    const guint n = trace->pipeline->instructions->len, n_stages = trace->pipeline->n_stages;
     if (outside(trace, result->start, result->end))
         return;
-    GString *out = begin_slice(trace, instruction->stage, THREAD_COMPUTE, result->start, result->end);
-    g_string_append_printf(out,
-                           ",\"cat\":\"instruction\",\"name\":\"%c%u\",\"args\":{\"kind\":\"%s\","
-                           "\"microbatch\":%u,\"dynamic_j\":%.9g}",
-                           nj_instruction_kind_letter(instruction->kind), instruction->microbatch,
-                           nj_instruction_kind_name(instruction->kind), instruction->microbatch,
-                           nj_task_record_dynamic_j(&result->record));
+    // Behind the instructions: every stage's reduction of gradients, then every stage's optimizer step.
+    const NjInstruction *instruction = task < n ? nj_pipeline_instruction(trace->pipeline, task) : NULL;
+    const guint stage = instruction != NULL ? instruction->stage : (task - n) % n_stages;
+    GString *out = begin_slice(trace, stage, THREAD_COMPUTE, result->start, result->end);
+    if (instruction != NULL)
+        g_string_append_printf(
+            out, ",\"cat\":\"instruction\",\"name\":\"%c%u\",\"args\":{\"kind\":\"%s\",\"microbatch\":%u",
+            nj_instruction_kind_letter(instruction->kind), instruction->microbatch,
+            nj_instruction_kind_name(instruction->kind), instruction->microbatch);
+    else
+        g_string_append_printf(out, ",\"cat\":\"instruction\",\"name\":\"%s\",\"args\":{\"kind\":\"%s\"",
+                               task < n + n_stages ? "reduce gradients" : "optimizer step",
+                               task < n + n_stages ? "reduction" : "optimizer");
+    g_string_append_printf(out, ",\"dynamic_j\":%.9g}", nj_task_record_dynamic_j(&result->record));
     end_event(trace);
 }
 

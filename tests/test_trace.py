@@ -130,7 +130,7 @@ def check_kernels(path):
     return kernels
 
 
-def check_method(folder, method, parallelism, ranks):
+def check_method(folder, method, parallelism, ranks, tail=()):
     scenario, trace = os.path.join(folder, "s.ini"), os.path.join(folder, "t.json")
     write(scenario, SCENARIO % (3, parallelism, method))
     plain = run("simulate", scenario, "--format", "csv").stdout
@@ -143,6 +143,8 @@ def check_method(folder, method, parallelism, ranks):
     # Beside a collective compute kernels have fewer SMs than there are.
     squeezed = any(kernel["link_bytes"] == 0 and kernel["sms"] < 108 for kernel in kernels)
     assert squeezed == (method != "megatron"), method
+    (tails,) = jq("""[.traceEvents[] | select(.cat == "instruction" and .args.microbatch == null) | .name]""", trace)
+    assert tails == list(tail), tails
     assert not os.path.exists(trace + ".part")
 
     run("simulate", scenario, "--trace", trace + ".gz")
@@ -238,6 +240,7 @@ def check_full_disk(folder):
 with tempfile.TemporaryDirectory() as temporary:
     check_method(temporary, "megatron", "tp8", 8)
     check_method(temporary, "nanobatching+perseus", "cp2tp4", 8)
+    check_method(temporary, "megatron", "tp4dp2", 8, ["reduce gradients"] * 2)
     check_window(temporary)
     check_memory(temporary)
     check_full_disk(temporary)

@@ -41,8 +41,7 @@ static gboolean run_scenario(const NjScenario *scenario, const Options *given, N
     g_auto(NjPlan) plan = {0};
     g_auto(NjPipeline) pipeline = {0};
     g_autoptr(NjTrace) trace = NULL;
-    NjExecuteOptions options = {.point_to_point = scenario->point_to_point,
-                                .optimizer = scenario->optimizer};
+    NjExecuteOptions options = nj_scenario_execute_options(scenario);
     nj_pipeline_init(&pipeline, scenario->schedule, (guint)workload->parallelism.pp,
                      (guint)workload->microbatches);
     g_autoptr(NjExecutor) executor = nj_executor_new(workload, nj_scenario_execution(scenario));

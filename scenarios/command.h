@@ -18,6 +18,7 @@ typedef struct {
 extern const NjCommand nj_command_calibrate;
 extern const NjCommand nj_command_replay;
 extern const NjCommand nj_command_best;
+extern const NjCommand nj_command_frontier;
 extern const NjCommand nj_command_merge;
 extern const NjCommand nj_command_show;
 extern const NjCommand nj_command_sweep;

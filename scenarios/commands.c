@@ -6,6 +6,7 @@
 static const NjCommand *const commands[] = {
     &nj_command_simulate,
     &nj_command_run,
+    &nj_command_frontier,
     &nj_command_replay,
     &nj_command_solve,
     &nj_command_sweep,

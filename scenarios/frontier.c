@@ -95,7 +95,15 @@ static gboolean run_planned(const NjWorkload *workload, NjPlanner *planner, cons
     const double fastest_s = points[0].time_s, slowest_s = points[n_points - 1].time_s;
     const guint count = (guint)floor((slowest_s - fastest_s) / options->step_s) + 1;
     g_autoptr(GArray) positions = g_array_new(FALSE, FALSE, sizeof(guint));
-    choose_positions(count, options->n_points, positions);
+    if (options->one && options->number >= count) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE, "plan %u: there are plans 0 to %u", options->number,
+                    count - 1);
+        return FALSE;
+    }
+    if (options->one)
+        g_array_append_val(positions, options->number);
+    else
+        choose_positions(count, options->n_points, positions);
 
     for (guint i = 0; i < positions->len; i++) {
         const guint position = g_array_index(positions, guint, i);
@@ -146,6 +154,26 @@ gboolean nj_frontier_run(const NjWorkload *workload, NjMethod method, const NjPi
     return ok;
 }
 
+#define MAX_REPLANS 8
+
+// A plan that the planner expects in time, executed.
+static gboolean plan_within(const NjWorkload *workload, NjPlanner *planner, const NjFrontierOptions *options,
+                            double planned_s, gboolean least_energy, NjExecutedPlan *plan, GError **error)
+{
+    NjSolver *solver = nj_planner_solver(planner);
+    guint n;
+    const NjFrontierPoint *points = nj_solver_points(solver, &n);
+    const double latest_s = fmin(planned_s, points[n - 1].time_s);
+    g_autoptr(NjSolverPlan) choice =
+        least_energy ? nj_solver_plan_deadline(solver, latest_s, static_w(workload), error)
+                     : nj_solver_plan(solver, latest_s, error);
+    if (choice == NULL || !run_choice(workload, planner, options, choice, plan, error))
+        return FALSE;
+    const double steps = (points[n - 1].time_s - plan->planned_time_s) / options->step_s;
+    plan->number = (guint)fmax(0, floor(steps + 0.5));
+    return TRUE;
+}
+
 gboolean nj_frontier_at(const NjWorkload *workload, NjMethod method, const NjPipelineSchedule *schedule,
                         const NjFrontierOptions *options, double time_s, gboolean least_energy,
                         NjExecutedPlan *plan, GError **error)
@@ -155,12 +183,25 @@ gboolean nj_frontier_at(const NjWorkload *workload, NjMethod method, const NjPip
     g_autoptr(NjPlanner) planner = nj_planner_new(workload, method, schedule, error);
     if (planner == NULL)
         return FALSE;
-    NjSolver *solver = nj_planner_solver(planner);
+    // Transfers between stages, which the planner leaves out, make execution later than planned: plan for
+    // that much less until execution is in time.
     guint n;
-    const NjFrontierPoint *points = nj_solver_points(solver, &n);
-    const double latest_s = fmin(time_s, points[n - 1].time_s);
-    g_autoptr(NjSolverPlan) choice =
-        least_energy ? nj_solver_plan_deadline(solver, latest_s, static_w(workload), error)
-                     : nj_solver_plan(solver, latest_s, error);
-    return choice != NULL && run_choice(workload, planner, options, choice, plan, error);
+    const double fastest_s = nj_solver_points(nj_planner_solver(planner), &n)[0].time_s;
+    double planned_s = time_s;
+    for (guint i = 0; i < MAX_REPLANS; i++) {
+        if (!plan_within(workload, planner, options, planned_s, least_energy, plan, error))
+            return FALSE;
+        const double late_s = plan->time_s - time_s;
+        if (late_s <= NJ_SOLVER_TOLERANCE_S)
+            return TRUE;
+        nj_executed_plan_clear(plan);
+        if (planned_s <= fastest_s) {
+            g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
+                        "no plan executes in %.9g s: the fastest takes %.9g s", time_s, time_s + late_s);
+            return FALSE;
+        }
+        planned_s = fmax(planned_s - late_s, fastest_s);
+    }
+    g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE, "no plan found that executes in %.9g s", time_s);
+    return FALSE;
 }

@@ -28,6 +28,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjFrontier, nj_frontier_clear)
 typedef struct {
     double step_s;  // between two of the solver's plans; the published one is 1 ms
     guint n_points; // plans to execute, evenly spaced, the fastest included; 0: the published protocol
+    gboolean one;   // only the plan of this number
+    guint number;
     gboolean point_to_point; // transfers take time in execution
 } NjFrontierOptions;
 

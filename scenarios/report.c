@@ -45,7 +45,7 @@ static void add_breakdown(NjTable *table, const NjIteration *iteration)
     };
     const double n = iteration->n_stages;
     NjTime activity[NJ_N_ACTIVITIES] = {0}, bubble = 0, overlapped = 0;
-    double energy_j[NJ_N_KERNEL_KINDS] = {0};
+    double energy_j[NJ_N_KERNEL_KINDS] = {0}, waiting_j = 0;
     for (guint s = 0; s < iteration->n_stages; s++) {
         const NjStageResult *stage = &iteration->stages[s];
         for (guint i = 0; i < NJ_N_ACTIVITIES; i++)
@@ -53,6 +53,7 @@ static void add_breakdown(NjTable *table, const NjIteration *iteration)
         for (guint i = 0; i < NJ_N_KERNEL_KINDS; i++)
             energy_j[i] += stage->sum.energy_j[i];
         bubble += stage->bubble;
+        waiting_j += stage->waiting_j;
         overlapped += stage->sum.overlapped;
     }
     for (guint i = 0; i < NJ_N_ACTIVITIES; i++)
@@ -60,6 +61,7 @@ static void add_breakdown(NjTable *table, const NjIteration *iteration)
     add(table, "time_breakdown", "pipeline_bubble", "s", seconds(bubble) / n);
     for (guint i = 0; i < NJ_N_KERNEL_KINDS; i++)
         add(table, "energy_breakdown", kinds[i], "J", energy_j[i] / n);
+    add(table, "energy_breakdown", "waiting", "J", waiting_j / n);
     add(table, "energy_breakdown", "static", "J", iteration->static_j / n);
     add(table, "communication", "exposed", "s", seconds(activity[NJ_ACTIVITY_COLLECTIVE]) / n);
     add(table, "communication", "overlapped", "s", seconds(overlapped) / n);
@@ -152,8 +154,9 @@ static void print_header(const NjScenario *scenario, FILE *out)
     if (w->arch.alias != NULL)
         fprintf(out, " (published tables also call it \"%s\")", w->arch.alias);
     fprintf(out, ", %s, %d GPUs: %s\n", degrees, nj_parallelism_gpus(&w->parallelism), w->gpu.name);
-    fprintf(out, "%d microbatches of %d sequences of %d tokens; %s, %s schedule\n", w->microbatches,
-            w->microbatch_size, w->seq_len, nj_method_name(scenario->method), scenario->schedule->name);
+    g_autofree char *plan = nj_scenario_describe_plan(scenario);
+    fprintf(out, "%d microbatches of %d sequences of %d tokens; %s schedule\n%s, %s\n", w->microbatches,
+            w->microbatch_size, w->seq_len, scenario->schedule->name, nj_method_name(scenario->method), plan);
     if (w->parallelism.dp > 1)
         fprintf(out, "%d data-parallel ranks: a global batch of %d sequences\n", w->parallelism.dp,
                 global_batch(w));

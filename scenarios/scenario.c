@@ -13,6 +13,7 @@ typedef struct {
     char *model, *gpu, *parallelism, *layers_per_stage, *method, *schedule, *freqs_file, *scheds_file, *stack;
     int seq_len, microbatch_size, microbatches, pipeline_stages, frequency_mhz;
     int recompute;
+    double deadline_s;
     gboolean point_to_point, optimizer;
 } Values;
 
@@ -39,6 +40,8 @@ static const NjField fields[] = {
     COUNT("execution", frequency_mhz, FALSE, 1, 10000, "MHz", "SM clock of every instruction"),
     TEXT("execution", freqs_file, FALSE, "a plan's freqs_pipeline_NNNNN.py"),
     TEXT("execution", scheds_file, FALSE, "a plan's scheds_pipeline_NNNNN.py"),
+    {"execution", "deadline_s", NJ_FIELD_REAL, offsetof(Values, deadline_s), FALSE, 1e-6, 1e6, "s",
+     "latest iteration time of a planned method's plan"},
     {"execution", "point_to_point", NJ_FIELD_BOOL, offsetof(Values, point_to_point), FALSE, 0, 1, "",
      "whether transfers between stages take time"},
     TEXT("execution", stack, FALSE, "a shipped software stack, or the path of a key file"),
@@ -173,6 +176,13 @@ static gboolean read_execution(NjScenario *scenario, const Values *values, GErro
             (*error)->code = NJ_ERROR_IMPOSSIBLE; // another GPU may have it
         return FALSE;
     }
+    if (values->deadline_s > 0 &&
+        (scenario->method == NJ_METHOD_MEGATRON || values->frequency_mhz > 0 || values->freqs_file != NULL)) {
+        g_autofree char *value = g_strdup_printf("%g", values->deadline_s);
+        nj_keyfile_error(error, scenario->path, "execution", "deadline_s", value,
+                         "only a method that plans, without frequency_mhz and freqs_file, can meet it");
+        return FALSE;
+    }
     if (values->scheds_file != NULL && values->freqs_file == NULL) {
         nj_keyfile_error(error, scenario->path, "execution", "scheds_file", values->scheds_file,
                          "it needs the freqs_file of the same plan");
@@ -182,6 +192,7 @@ static gboolean read_execution(NjScenario *scenario, const Values *values, GErro
         values->freqs_file != NULL ? nj_scenario_resolve(scenario->path, values->freqs_file) : NULL;
     scenario->scheds_file =
         values->scheds_file != NULL ? nj_scenario_resolve(scenario->path, values->scheds_file) : NULL;
+    scenario->deadline_s = values->deadline_s;
     scenario->point_to_point = values->point_to_point;
     scenario->optimizer = values->optimizer;
     return TRUE;
@@ -242,11 +253,60 @@ NjExecution nj_scenario_execution(const NjScenario *scenario)
     return scenario->scheds_file != NULL ? NJ_EXECUTION_NANOBATCHED : nj_method_execution(scenario->method);
 }
 
+// Whether nobody says what the clocks are: the method does.
+static gboolean left_to_method(const NjScenario *scenario)
+{
+    return scenario->freqs_file == NULL && scenario->frequency_mhz == 0;
+}
+
+NjExecuteOptions nj_scenario_execute_options(const NjScenario *scenario)
+{
+    return (NjExecuteOptions){
+        .point_to_point = scenario->point_to_point,
+        .optimizer = scenario->optimizer,
+        .unlocked = left_to_method(scenario) && scenario->method == NJ_METHOD_MEGATRON,
+    };
+}
+
+char *nj_scenario_describe_plan(const NjScenario *scenario)
+{
+    if (scenario->freqs_file != NULL)
+        return g_strdup("clocks of its plan files");
+    if (scenario->frequency_mhz > 0)
+        return g_strdup_printf("all instructions at %d MHz", scenario->frequency_mhz);
+    if (scenario->method == NJ_METHOD_MEGATRON)
+        return g_strdup_printf("clocks unlocked, at %d MHz", scenario->workload.gpu.freq_max_mhz);
+    if (scenario->deadline_s > 0)
+        return g_strdup_printf("its plan of least energy within %g s", scenario->deadline_s);
+    return g_strdup("its fastest plan");
+}
+
+static gboolean plan_by_method(const NjScenario *scenario, NjPlan *plan, GError **error)
+{
+    g_autoptr(NjPlanner) planner =
+        nj_planner_new(&scenario->workload, scenario->method, scenario->schedule, error);
+    if (planner == NULL)
+        return FALSE;
+    NjSolver *solver = nj_planner_solver(planner);
+    const double static_w = scenario->workload.gpu.static_w * scenario->workload.parallelism.pp;
+    g_autoptr(NjSolverPlan) choice =
+        scenario->deadline_s > 0 ? nj_solver_plan_deadline(solver, scenario->deadline_s, static_w, error)
+                                 : nj_solver_plan_fastest(solver);
+    if (choice == NULL) {
+        g_prefix_error(error, "[execution] deadline_s = %g: ", scenario->deadline_s);
+        return FALSE;
+    }
+    nj_planner_plan(planner, choice, plan);
+    return TRUE;
+}
+
 gboolean nj_scenario_plan(const NjScenario *scenario, const NjPipeline *pipeline, NjPlan *plan,
                           GError **error)
 {
     if (scenario->freqs_file != NULL)
         return nj_plan_files_read(scenario->freqs_file, scenario->scheds_file, plan, NULL, error);
+    if (left_to_method(scenario) && scenario->method != NJ_METHOD_MEGATRON)
+        return plan_by_method(scenario, plan, error);
     const int freq_mhz =
         scenario->frequency_mhz > 0 ? scenario->frequency_mhz : scenario->workload.gpu.freq_max_mhz;
     nj_plan_uniform(pipeline, (guint)freq_mhz, plan);

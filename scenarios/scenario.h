@@ -4,7 +4,7 @@
 //
 //   [workload]   model, seq_len, microbatch_size, microbatches
 //   [cluster]    gpu, parallelism, pipeline_stages, layers_per_stage
-//   [execution]  method, schedule, frequency_mhz, freqs_file, scheds_file, point_to_point, stack,
+//   [execution]  method, schedule, frequency_mhz, deadline_s, freqs_file, scheds_file, point_to_point, stack,
 //                recompute (full, selective or none), optimizer
 //
 // A name of a model or GPU is a shipped file; a path is relative to the scenario file. Every error names
@@ -24,6 +24,7 @@ typedef struct {
     NjMethod method;
     const NjPipelineSchedule *schedule;
     int frequency_mhz; // of every instruction where no plan is given; 0: left to the method
+    double deadline_s; // of a planned method's plan; 0: the fastest plan
     char *freqs_file;  // plan files, or NULL
     char *scheds_file;
     gboolean point_to_point;
@@ -49,8 +50,17 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjScenario, nj_scenario_clear)
 // How the scenario executes its instructions.
 NjExecution nj_scenario_execution(const NjScenario *scenario);
 
-// The scenario's plan: from its plan files, or the same frequency (frequency_mhz, else the highest)
-// everywhere. Initialises plan.
+// How the scenario is executed, without an observer. Clocks are unlocked where Megatron-LM has no frequency
+// given.
+NjExecuteOptions nj_scenario_execute_options(const NjScenario *scenario);
+
+// Where the scenario's plan comes from, in words: "plan files", "all instructions at 1410 MHz", ... Transfer
+// full.
+char *nj_scenario_describe_plan(const NjScenario *scenario);
+
+// The scenario's plan: from its plan files; the same frequency everywhere where it has frequency_mhz, or the
+// method is Megatron-LM (the highest); else what the method plans: its fastest plan, or of those no later
+// than deadline_s the one of least energy. Initialises plan.
 gboolean nj_scenario_plan(const NjScenario *scenario, const NjPipeline *pipeline, NjPlan *plan,
                           GError **error);
 

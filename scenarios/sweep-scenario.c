@@ -111,13 +111,14 @@ static void fill_breakdown(const NjIteration *iteration, NjTable *table)
         }
         add_part(table, kinds[i].name, time_s / n, energy_j / n);
     }
-    double gap_s = 0, bubble_s = 0;
+    double gap_s = 0, bubble_s = 0, waiting_j = 0;
     for (guint s = 0; s < iteration->n_stages; s++) {
         gap_s += seconds(iteration->stages[s].sum.activity[NJ_ACTIVITY_GAP]);
         bubble_s += seconds(iteration->stages[s].bubble);
+        waiting_j += iteration->stages[s].waiting_j;
     }
     add_part(table, "host_gap", gap_s / n, 0);
-    add_part(table, "pipeline_bubble", bubble_s / n, 0);
+    add_part(table, "pipeline_bubble", bubble_s / n, waiting_j / n);
     add_part(table, "static", 0, iteration->static_j / n);
 }
 
@@ -185,8 +186,7 @@ static gboolean simulate(const NjScenario *scenario, NjIteration *iteration, GEr
     nj_pipeline_init(&pipeline, scenario->schedule, (guint)workload->parallelism.pp,
                      (guint)workload->microbatches);
     g_autoptr(NjExecutor) executor = nj_executor_new(workload, nj_scenario_execution(scenario));
-    const NjExecuteOptions options = {.point_to_point = scenario->point_to_point,
-                                      .optimizer = scenario->optimizer};
+    const NjExecuteOptions options = nj_scenario_execute_options(scenario);
     return nj_scenario_plan(scenario, &pipeline, &plan, error) &&
            nj_executor_run(executor, &pipeline, &plan, &options, iteration, error);
 }

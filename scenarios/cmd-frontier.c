@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+// nanojoule frontier: the time-energy frontier of a scenario's workload under one method or all, and its
+// plans.
+#include "scenarios/command.h"
+#include "scenarios/frontier.h"
+#include "scenarios/replay.h"
+#include "scenarios/scenario.h"
+#include "scenarios/table.h"
+#include "schedules/plan-files.h"
+#include "sim/error.h"
+
+#include <glib/gstdio.h>
+#include <math.h>
+
+#define ALL_POINTS 20 // of a frontier, where --points says nothing
+
+typedef struct {
+    char *method, *format, *output;
+    int points, plan;
+    double at_time_s, at_energy_j, deadline_s;
+} Options;
+
+static void options_clear(Options *options)
+{
+    g_free(options->method);
+    g_free(options->format);
+    g_free(options->output);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
+
+static const NjMethod all_methods[] = {NJ_METHOD_MEGATRON, NJ_METHOD_MEGATRON_PERSEUS,
+                                       NJ_METHOD_NANOBATCHING_PERSEUS, NJ_METHOD_KAREUS};
+
+// The methods asked for: --method, else the scenario's.
+static gboolean choose_methods(const Options *options, const NjScenario *scenario, GArray *methods,
+                               GError **error)
+{
+    NjMethod method = scenario->method;
+    if (options->method != NULL && g_str_equal(options->method, "all")) {
+        g_array_append_vals(methods, all_methods, G_N_ELEMENTS(all_methods));
+        return TRUE;
+    }
+    if (options->method != NULL && !nj_method_parse(options->method, &method)) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE,
+                    "frontier: --method %s: all, megatron, megatron+perseus, nanobatching+perseus or kareus "
+                    "is needed",
+                    options->method);
+        return FALSE;
+    }
+    g_array_append_val(methods, method);
+    return TRUE;
+}
+
+static gboolean check_options(const Options *options, NjFormat *format, GError **error)
+{
+    const int n_single =
+        isfinite(options->at_time_s) + isfinite(options->at_energy_j) + isfinite(options->deadline_s);
+    const char *wrong = NULL;
+    if (n_single > 1)
+        wrong = "only one of --at-time, --at-energy and --deadline can be met";
+    else if (n_single == 1 && (options->points > 0 || options->plan >= 0))
+        wrong = "--points and --plan choose from the whole frontier, --at-time, --at-energy and --deadline "
+                "one plan of it";
+    else if (options->points == 0 || options->points < -1)
+        wrong = "--points: at least 1 is needed";
+    if (wrong == NULL)
+        return nj_format_parse(options->format != NULL ? options->format : "text", format, error);
+    g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE, "frontier: %s", wrong);
+    return FALSE;
+}
+
+// The fastest plan of a frontier that uses no more energy.
+static gboolean pick_by_energy(NjFrontier *frontier, double energy_j, GError **error)
+{
+    guint best = frontier->plans->len;
+    double least_j = HUGE_VAL;
+    for (guint i = 0; i < frontier->plans->len; i++) {
+        const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
+        least_j = fmin(least_j, plan->energy_j);
+        if (plan->energy_j <= energy_j &&
+            (best == frontier->plans->len ||
+             plan->time_s < g_array_index(frontier->plans, NjExecutedPlan, best).time_s))
+            best = i;
+    }
+    if (best == frontier->plans->len) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
+                    "%s: --at-energy %g: the least it can do with is %.6g J",
+                    nj_method_name(frontier->method), energy_j, least_j);
+        return FALSE;
+    }
+    NjExecutedPlan kept = g_array_index(frontier->plans, NjExecutedPlan, best);
+    for (guint i = 0; i < frontier->plans->len; i++)
+        if (i != best)
+            nj_executed_plan_clear(&g_array_index(frontier->plans, NjExecutedPlan, i));
+    g_array_set_size(frontier->plans, 0);
+    g_array_append_val(frontier->plans, kept);
+    return TRUE;
+}
+
+static gboolean run_method(const NjScenario *scenario, NjMethod method, const Options *options,
+                           NjFrontier *frontier, GError **error)
+{
+    const NjWorkload *workload = &scenario->workload;
+    NjFrontierOptions how = {.step_s = 1e-3, .point_to_point = scenario->point_to_point};
+    if (isfinite(options->at_time_s) || isfinite(options->deadline_s)) {
+        // A straggler's deadline and a time asked for are met alike: by the least energy that is no later.
+        const double time_s = isfinite(options->at_time_s) ? options->at_time_s : options->deadline_s;
+        NjExecutedPlan plan;
+        if (!nj_frontier_at(workload, method, scenario->schedule, &how, time_s, TRUE, &plan, error)) {
+            g_prefix_error(error, "%s: ", nj_method_name(method));
+            return FALSE;
+        }
+        *frontier = (NjFrontier){method, g_array_new(FALSE, TRUE, sizeof(NjExecutedPlan))};
+        g_array_append_val(frontier->plans, plan);
+        return TRUE;
+    }
+    how.one = options->plan >= 0;
+    how.number = (guint)MAX(options->plan, 0);
+    how.n_points = isfinite(options->at_energy_j) ? 200
+                   : options->points > 0          ? (guint)options->points
+                                                  : ALL_POINTS;
+    if (!nj_frontier_run(workload, method, scenario->schedule, &how, frontier, error)) {
+        g_prefix_error(error, "%s: ", nj_method_name(method));
+        return FALSE;
+    }
+    if (!isfinite(options->at_energy_j) || pick_by_energy(frontier, options->at_energy_j, error))
+        return TRUE;
+    nj_frontier_clear(frontier);
+    return FALSE;
+}
+
+// "F1410 B1380 ..." of a stage, and its launches.
+static char *format_stage(const NjPlanStage *stage, gboolean launches)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < stage->n_instructions; i++) {
+        const NjPlanInstruction *instruction = &stage->instructions[i];
+        if (launches && instruction->n_launches == 0)
+            continue;
+        g_string_append_printf(text, "%s%c", text->len > 0 ? " " : "",
+                               nj_instruction_kind_letter(instruction->kind));
+        if (launches) {
+            g_string_append_c(text, ':');
+            nj_launch_list_append(instruction, text);
+        } else {
+            g_string_append_printf(text, "%u", instruction->freq_mhz);
+        }
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static void print_plan(NjMethod method, const NjExecutedPlan *plan)
+{
+    g_print("%s, plan %u: %.4f s, %.1f J\n", nj_method_name(method), plan->number, plan->time_s,
+            plan->energy_j);
+    for (guint s = 0; s < plan->plan.n_stages; s++) {
+        g_autofree char *frequencies = format_stage(&plan->plan.stages[s], FALSE);
+        g_autofree char *launches = format_stage(&plan->plan.stages[s], TRUE);
+        g_print("  stage %u  %s\n", s, frequencies);
+        if (*launches != '\0')
+            g_print("           %s\n", launches);
+    }
+}
+
+static NjTable *make_table(const GArray *frontiers, const NjWorkload *workload)
+{
+    static const NjColumn columns[] = {
+        {"method", NJ_COLUMN_TEXT, 0, "", "method"},
+        {"plan", NJ_COLUMN_INTEGER, 0, "1", "number: steps of 1 ms from the slowest plan"},
+        {"time_s", NJ_COLUMN_REAL, 4, "s", "iteration time, executed"},
+        {"energy_j", NJ_COLUMN_REAL, 1, "J", "energy of the cluster, executed"},
+        {"average_power_w", NJ_COLUMN_REAL, 1, "W", "average power of a GPU"},
+        {"planned_time_s", NJ_COLUMN_REAL, 4, "s", "the planner's iteration time"},
+        {"planned_energy_j", NJ_COLUMN_REAL, 1, "J", "the planner's energy"},
+        {"bound_energy_j", NJ_COLUMN_REAL, 1, "J",
+         "no plan of the time asked for needs less, by the planner's figures"},
+        {"frequencies", NJ_COLUMN_TEXT, 0, "MHz", "of every instruction, stages separated by |"},
+        {"launches", NJ_COLUMN_TEXT, 0, "", "of every partition, stages separated by |"},
+    };
+    NjTable *table = nj_table_new(columns, G_N_ELEMENTS(columns));
+    for (guint f = 0; f < frontiers->len; f++) {
+        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
+        for (guint i = 0; i < frontier->plans->len; i++) {
+            const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
+            g_autoptr(GString) frequencies = g_string_new(NULL);
+            g_autoptr(GString) launches = g_string_new(NULL);
+            for (guint s = 0; s < plan->plan.n_stages; s++) {
+                g_autofree char *stage = format_stage(&plan->plan.stages[s], FALSE);
+                g_autofree char *stage_launches = format_stage(&plan->plan.stages[s], TRUE);
+                g_string_append_printf(frequencies, "%s%s", s > 0 ? "|" : "", stage);
+                g_string_append_printf(launches, "%s%s", s > 0 && *stage_launches != '\0' ? "|" : "",
+                                       stage_launches);
+            }
+            nj_table_add_row(table);
+            nj_table_set_text(table, 0, nj_method_name(frontier->method));
+            nj_table_set_integer(table, 1, plan->number);
+            nj_table_set_real(table, 2, plan->time_s);
+            nj_table_set_real(table, 3, plan->energy_j);
+            nj_table_set_real(table, 4,
+                              plan->energy_j / plan->time_s / nj_parallelism_gpus(&workload->parallelism));
+            nj_table_set_real(table, 5, plan->planned_time_s);
+            nj_table_set_real(table, 6, plan->planned_energy_j);
+            nj_table_set_real(table, 7, plan->bound_energy_j);
+            nj_table_set_text(table, 8, frequencies->str);
+            nj_table_set_text(table, 9, launches->str);
+        }
+    }
+    return table;
+}
+
+// The table without the plans, for people.
+static void print_people(const GArray *frontiers, const NjWorkload *workload)
+{
+    g_autoptr(NjTable) whole = make_table(frontiers, workload);
+    NjColumn columns[8];
+    for (guint c = 0; c < G_N_ELEMENTS(columns); c++)
+        columns[c] = *nj_table_column(whole, c);
+    g_autoptr(NjTable) table = nj_table_new(columns, G_N_ELEMENTS(columns));
+    for (guint row = 0; row < nj_table_n_rows(whole); row++) {
+        nj_table_add_row(table);
+        nj_table_set_text(table, 0, nj_table_get_text(whole, row, 0));
+        nj_table_set_integer(table, 1, nj_table_get_integer(whole, row, 1));
+        for (guint c = 2; c < G_N_ELEMENTS(columns); c++)
+            nj_table_set_real(table, c, nj_table_get_real(whole, row, c));
+    }
+    nj_table_print(table, NJ_FORMAT_TEXT, stdout);
+}
+
+// One folder a method where there are several.
+static gboolean write_plans(const GArray *frontiers, const NjWorkload *workload, const char *output,
+                            GError **error)
+{
+    const NjParallelism *p = &workload->parallelism;
+    const double ranks = (double)p->tp * p->cp * p->dp;
+    const double static_w = workload->gpu.static_w * p->pp;
+    for (guint f = 0; f < frontiers->len; f++) {
+        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
+        g_autofree char *folder = frontiers->len > 1
+                                      ? g_build_filename(output, nj_method_name(frontier->method), NULL)
+                                      : g_strdup(output);
+        if (g_mkdir_with_parents(folder, 0755) != 0) {
+            g_set_error(error, NJ_ERROR, NJ_ERROR_FILE, "%s: cannot be made", folder);
+            return FALSE;
+        }
+        for (guint i = 0; i < frontier->plans->len; i++) {
+            const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
+            g_autofree char *freqs = g_strdup_printf("%s/freqs_pipeline_%05u.py", folder, plan->number);
+            g_autofree char *scheds = g_strdup_printf("%s/scheds_pipeline_%05u.py", folder, plan->number);
+            const double time_s = isfinite(plan->planned_time_s) ? plan->planned_time_s : plan->time_s;
+            const double total_j =
+                (isfinite(plan->planned_energy_j) ? plan->planned_energy_j : plan->energy_j) / ranks;
+            // As the real planners write it, with Kareus' safety factor.
+            const double factor = frontier->method == NJ_METHOD_KAREUS ? NJ_KAREUS_SAFETY_FACTOR : 1.0;
+            const double effective_j = factor * (total_j - static_w * time_s);
+            const NjPlanCosts costs = {plan->number, (double)NAN, effective_j,
+                                       effective_j + static_w * time_s};
+            if (!nj_plan_files_write(freqs, nj_plan_has_launches(&plan->plan) ? scheds : NULL, &plan->plan,
+                                     &costs, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static void print_plans(const GArray *frontiers)
+{
+    for (guint f = 0; f < frontiers->len; f++) {
+        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
+        for (guint i = 0; i < frontier->plans->len; i++)
+            print_plan(frontier->method, &g_array_index(frontier->plans, NjExecutedPlan, i));
+    }
+}
+
+static void clear_frontier(gpointer data)
+{
+    nj_frontier_clear(data);
+}
+
+static int run(int argc, char **argv)
+{
+    g_auto(Options) options = {
+        .points = -1, .plan = -1, .at_time_s = HUGE_VAL, .at_energy_j = HUGE_VAL, .deadline_s = HUGE_VAL};
+    const GOptionEntry entries[] = {
+        {"method", 0, 0, G_OPTION_ARG_STRING, &options.method, "A method, or all (default: the scenario's)",
+         "METHOD"},
+        {"points", 0, 0, G_OPTION_ARG_INT, &options.points,
+         "Plans to execute, evenly spaced in time (default 20)", "N"},
+        {"plan", 0, 0, G_OPTION_ARG_INT, &options.plan,
+         "Print this plan: clocks of instructions, launches of partitions", "K"},
+        {"at-time", 0, 0, G_OPTION_ARG_DOUBLE, &options.at_time_s,
+         "The plan of least energy no later than this", "SECONDS"},
+        {"at-energy", 0, 0, G_OPTION_ARG_DOUBLE, &options.at_energy_j,
+         "The fastest of 200 plans that uses no more than this", "JOULES"},
+        {"deadline", 0, 0, G_OPTION_ARG_DOUBLE, &options.deadline_s,
+         "Another pipeline (a straggler) ends then: the plan of least energy that is no slower", "SECONDS"},
+        {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output, "Write the plans' files there", "DIR"},
+        {"format", 0, 0, G_OPTION_ARG_STRING, &options.format, "text, csv or json (default text)", "FORMAT"},
+        {NULL},
+    };
+    g_auto(GStrv) arguments = NULL;
+    int status;
+    if (!nj_command_parse(&nj_command_frontier, entries,
+                          "Energies are of the whole cluster. CSV and JSON have every plan in full.", argc,
+                          argv, 1, 1, &arguments, &status))
+        return status;
+
+    g_autoptr(GError) error = NULL;
+    g_auto(NjScenario) scenario = {0};
+    g_autoptr(GArray) methods = g_array_new(FALSE, FALSE, sizeof(NjMethod));
+    g_autoptr(GArray) frontiers = g_array_new(FALSE, FALSE, sizeof(NjFrontier));
+    g_array_set_clear_func(frontiers, clear_frontier);
+    NjFormat format;
+    if (!check_options(&options, &format, &error) || !nj_scenario_load(&scenario, arguments[0], &error) ||
+        !choose_methods(&options, &scenario, methods, &error))
+        return nj_command_fail(error);
+    for (guint i = 0; i < methods->len; i++) {
+        NjFrontier frontier;
+        if (!run_method(&scenario, g_array_index(methods, NjMethod, i), &options, &frontier, &error)) {
+            // Of all methods, those that can.
+            if (methods->len == 1)
+                return nj_command_fail(error);
+            g_printerr("nanojoule: %s\n", error->message);
+            g_clear_error(&error);
+            continue;
+        }
+        g_array_append_val(frontiers, frontier);
+    }
+    const gboolean single = options.plan >= 0 || isfinite(options.at_time_s) ||
+                            isfinite(options.at_energy_j) || isfinite(options.deadline_s);
+    if (format != NJ_FORMAT_TEXT) {
+        g_autoptr(NjTable) table = make_table(frontiers, &scenario.workload);
+        nj_table_print(table, format, stdout);
+    } else if (!single) {
+        print_people(frontiers, &scenario.workload);
+    } else {
+        print_plans(frontiers);
+    }
+    if (options.output != NULL && !write_plans(frontiers, &scenario.workload, options.output, &error))
+        return nj_command_fail(error);
+    return frontiers->len > 0 ? 0 : 1;
+}
+
+const NjCommand nj_command_frontier = {
+    .name = "frontier",
+    .arguments = "SCENARIO",
+    .summary = "a job's time-energy frontier and its plans",
+    .run = run,
+};

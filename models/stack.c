@@ -8,7 +8,7 @@
 
 #define REAL(member, what)                                                                                   \
     {                                                                                                        \
-        "stack", #member, NJ_FIELD_REAL, offsetof(NjStack, member), TRUE, 0, 1000, "us", what                \
+        "stack", #member, NJ_FIELD_REAL, offsetof(NjStack, member), FALSE, 0, 1000, "us", what               \
     }
 #define FLAG(member, what)                                                                                   \
     {                                                                                                        \
@@ -28,7 +28,7 @@ static const NjField fields[] = {
 
 gboolean nj_stack_load(NjStack *stack, const char *name_or_path, GError **error)
 {
-    *stack = (NjStack){0};
+    *stack = (NjStack){.dispatch_us = -1, .dispatch_partition_us = -1, .dispatch_sequential_us = -1};
     g_autofree char *path = nj_data_locate("models/stacks", name_or_path, ".ini", error);
     if (path == NULL)
         return FALSE;
@@ -45,15 +45,17 @@ gboolean nj_stack_load(NjStack *stack, const char *name_or_path, GError **error)
     return TRUE;
 }
 
-NjStack nj_stack_of_gpu(const NjGpu *gpu)
+NjStack nj_stack_on_gpu(const NjStack *stack, const NjGpu *gpu)
 {
-    return (NjStack){
-        .dispatch_us = gpu->dispatch_us,
-        .dispatch_partition_us = gpu->dispatch_partition_us,
-        .dispatch_sequential_us = gpu->dispatch_sequential_us,
-        .fused_gradients = TRUE,
-        .gradient_bytes = 4,
-    };
+    static const NjStack testbed = {NULL, -1, -1, -1, TRUE, 4, FALSE};
+    NjStack result = stack->name != NULL ? *stack : testbed;
+    if (result.dispatch_us < 0)
+        result.dispatch_us = gpu->dispatch_us;
+    if (result.dispatch_partition_us < 0)
+        result.dispatch_partition_us = gpu->dispatch_partition_us;
+    if (result.dispatch_sequential_us < 0)
+        result.dispatch_sequential_us = gpu->dispatch_sequential_us;
+    return result;
 }
 
 void nj_stack_clear(NjStack *stack)

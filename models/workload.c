@@ -60,7 +60,7 @@ const char *const nj_recompute_names[] = {"full", "selective", "none", NULL};
 
 NjStack nj_workload_stack(const NjWorkload *workload)
 {
-    return workload->stack.name != NULL ? workload->stack : nj_stack_of_gpu(&workload->gpu);
+    return nj_stack_on_gpu(&workload->stack, &workload->gpu);
 }
 
 // Every stride-th rank.

@@ -44,7 +44,7 @@ typedef struct {
 void nj_workload_clear(NjWorkload *workload);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjWorkload, nj_workload_clear)
 
-// The software stack: the workload's own, or the published testbed's with the GPU file's dispatch times.
+// The software stack: the workload's own, or the published testbed's; dispatch times it lacks are the GPU's.
 NjStack nj_workload_stack(const NjWorkload *workload);
 
 // Splits layers evenly over pp stages. Where they do not divide, earlier stages take the remainder.

@@ -88,9 +88,11 @@ def check_nesting(path, n_microbatches):
 def check_energy(path, report, ranks):
     (sums,) = jq("""{joules: ([.traceEvents[] | select(.ph == "X" and .args.joules != null) | .args.joules] | add),
       instructions: ([.traceEvents[] | select(.cat == "instruction") | .args.dynamic_j] | add),
+      waiting: ([.traceEvents[] | select(.cat == "waiting") | .args.joules] | add),
       stages: ([.traceEvents[] | select(.name == "process_name")] | length), other: .otherData}""", path)
     other = sums["other"]
-    assert close(sums["joules"], other["dynamic_j"]) and close(sums["instructions"], other["dynamic_j"]), sums
+    assert close(sums["joules"], other["dynamic_j"]), sums
+    assert close(sums["instructions"] + sums["waiting"], other["dynamic_j"]), sums
     assert close(other["time_s"], report["iteration", "time"]), other
     static_j = other["static_w"] * other["time_s"] * sums["stages"]
     assert close(ranks * (sums["joules"] + static_j), report["energy", "cluster"]), (sums, report)

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: MIT
 // Kernels of architectures that are not as Llama in every key, as eager PyTorch runs them: what has no fused
 // kernel of its own is a kernel per operation. Bytes per kernel, with n tokens, d hidden, q = k = v width on
-// this rank, f MLP width, S = sequences x heads x seq^2 scores on this rank, w weights of a matrix:
+// this rank, f MLP width, S = sequences x heads x seq^2 scores on this rank:
 //
-//   forward                                    backward
-//   bias-dropout-add (jit)      7 n d          dropout 5 n d, bias sum 2 n d
-//   norm                        4 n d          6 n d, and its weight and bias 4 n d + 0; sum with the
-//   residual 6 n d QKV GEMM, bias              GEMM, 4 n 3q   2 GEMMs, bias sum 2 n 3q, joining dQ, dK, dV 4
-//   n 3q scores GEMM                 GEMM           2 GEMMs scale-mask-softmax          3 S            6 S
-//   dropout of the scores       5 S            5 S
-//   context GEMM, transposition GEMM, 4 n q    2 GEMMs, 4 n q
-//   projection, FC1, FC2        GEMM           2 GEMMs each
-//   bias-gelu (jit)             4 n f          6 n f, bias sum 2 n f
-//   LM head                     GEMM           2 GEMMs
-//   loss over v logits          38 n v         14 n v (fp32: conversion 6, maximum 4, difference 8, exp 8,
-//   sum 4,
-//                                              division 8; product 8, conversion 6)
+//   forward                            backward
+//   bias-dropout-add (jit)    7 n d    dropout 5 n d, bias sum 2 n d
+//   norm                      4 n d    6 n d; weight and bias 4 n d, 0; sum with the residual 6 n d
+//   QKV                       GEMM     2 GEMMs; joining dQ, dK and dV 12 n q
+//   QKV bias                  12 n q   bias sum 6 n q
+//   scores                    GEMM     2 GEMMs
+//   scale-mask-softmax        3 S      6 S
+//   dropout of the scores     5 S      5 S
+//   context                   GEMM     2 GEMMs
+//   its transposition         4 n q    4 n q
+//   projection, FC1, FC2      GEMM     2 GEMMs each
+//   bias-gelu (jit)           4 n f    6 n f, bias sum 2 n f
+//   LM head                   GEMM     2 GEMMs
+//   loss over v logits        38 n v   14 n v
 //
-// The causal half of the scores is not computed by the fused softmax (it reads half, writes all), the GEMMs
-// compute all. That softmax exists for at most 2048 keys and for a number of (sequence, head) pairs that is a
-// multiple of 4 (Megatron-LM, fused_softmax.py: is_kernel_available, attn_batches % 4); otherwise five
-// kernels in fp32 do its work, 36 S forward and 40 S backward.
+// The loss in fp32: conversion 6, maximum 4, difference 8, exp 8, sum 4, division 8; backward product 8,
+// conversion 6. The fused softmax reads the causal half of the scores and writes all; the GEMMs compute all.
+// It exists for at most 2048 keys and a number of (sequence, head) pairs that is a multiple of 4
+// (Megatron-LM, fused_softmax.py, is_kernel_available); otherwise five kernels in fp32 do its work, 36 S
+// forward and 40 S backward.
 //
-// Where the stack does not accumulate gradients in GEMMs, every parameter has a kernel that does, 6 bytes a
-// weight.
+// Where the stack does not accumulate gradients in GEMMs, every parameter has a kernel that does: 2 + 2 g
+// bytes a weight, with gradients of g bytes.
 #include "models/layer-private.h"
 
 #include <string.h>

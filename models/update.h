@@ -11,8 +11,9 @@
 //   unscaling and a look for infinities        8       where g = 2 (loss scaling)
 //   norm of the gradients                      4
 //   clipping                                   8
-//   Adam                                       28: reads gradient, master and two moments, writes the last
-//   three masters to 16 bits                         4 + 2 clearing the gradients                     g
+//   Adam                                       28: reads 4 values, writes master and both moments
+//   masters to 16 bits                         4 + 2
+//   clearing the gradients                     g
 
 #include "models/layer.h"
 

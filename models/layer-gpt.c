@@ -28,15 +28,12 @@
 // bytes a weight, with gradients of g bytes.
 #include "models/layer-private.h"
 
-#include <string.h>
-
 typedef struct {
     NjLayerSizes s;
     const NjArch *arch;
     NjStack stack;
     double batch; // (sequence, head) pairs
     double scores;
-    double position_rows;
 } Gpt;
 
 static Gpt gpt_of(const NjWorkload *workload, int sequences)

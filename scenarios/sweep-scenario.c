@@ -3,10 +3,12 @@
 
 #include "models/data.h"
 #include "models/memory.h"
+#include "scenarios/frontier.h"
 #include "scenarios/scenario.h"
 #include "sim/error.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 // Keys whose values are lists in a plain scenario too.
@@ -49,13 +51,25 @@ static const NjColumn point_columns[N_POINT_COLUMNS] = {
                           "time of collectives beside compute, average of the GPUs"},
 };
 
-enum { FRONTIER_METHOD, FRONTIER_TIME, FRONTIER_ENERGY, FRONTIER_PLAN, N_FRONTIER_COLUMNS };
+enum {
+    FRONTIER_METHOD,
+    FRONTIER_TIME,
+    FRONTIER_ENERGY,
+    FRONTIER_TIME_REDUCTION,
+    FRONTIER_ENERGY_REDUCTION,
+    FRONTIER_PLAN,
+    N_FRONTIER_COLUMNS,
+};
 
 static const NjColumn frontier_columns[N_FRONTIER_COLUMNS] = {
     [FRONTIER_METHOD] = {"method", NJ_COLUMN_TEXT, 0, "", "method that executes the plan"},
     [FRONTIER_TIME] = {"time_s", NJ_COLUMN_REAL, 4, "s", "time of an iteration"},
     [FRONTIER_ENERGY] = {"energy_j", NJ_COLUMN_REAL, 1, "J", "energy of an iteration, all GPUs"},
-    [FRONTIER_PLAN] = {"plan", NJ_COLUMN_TEXT, 0, "", "the plan"},
+    [FRONTIER_TIME_REDUCTION] = {"time_reduction_pct", NJ_COLUMN_REAL, 2, "%",
+                                 "time saved against the baseline's fastest plan"},
+    [FRONTIER_ENERGY_REDUCTION] = {"energy_reduction_pct", NJ_COLUMN_REAL, 2, "%",
+                                   "energy saved against the baseline's fastest plan"},
+    [FRONTIER_PLAN] = {"plan", NJ_COLUMN_TEXT, 0, "", "clocks of every instruction, stages separated by |"},
 };
 
 enum { BREAKDOWN_KIND, BREAKDOWN_TIME, BREAKDOWN_ENERGY, N_BREAKDOWN_COLUMNS };
@@ -70,12 +84,80 @@ static const NjColumn breakdown_columns[N_BREAKDOWN_COLUMNS] = {
                           "energy of a GPU, average; sums to the iteration's over the GPUs"},
 };
 
+// What group [sweep] asks of every point besides one execution.
+typedef struct {
+    NjMethod frontiers[NJ_N_METHODS]; // methods whose frontiers are wanted
+    guint n_frontiers;
+    NjMethod baseline;
+    int points; // plans of a frontier
+} Wish;
+
 typedef struct {
     NjEvaluator base;
     char *path;
     char *text;
-    GKeyFile *file; // the scenario, with the values of the point evaluated last
+    GKeyFile *file; // the scenario without [sweep], with the values of the point evaluated last
+    Wish wish;
 } ScenarioEvaluator;
+
+typedef struct {
+    char *frontiers, *baseline;
+    int points;
+} WishValues;
+
+static const NjField wish_fields[] = {
+    {"sweep", "frontiers", NJ_FIELD_TEXT, offsetof(WishValues, frontiers), TRUE, 0, 0, "",
+     "methods, separated by ';'"},
+    {"sweep", "baseline", NJ_FIELD_TEXT, offsetof(WishValues, baseline), FALSE, 0, 0, "",
+     "method whose fastest plan reductions are against"},
+    {"sweep", "points", NJ_FIELD_INT, offsetof(WishValues, points), FALSE, 1, 1000, "",
+     "plans of a frontier"},
+};
+
+static gboolean read_methods(const char *path, const WishValues *values, Wish *wish, GError **error)
+{
+    g_auto(GStrv) names = g_strsplit(values->frontiers, ";", -1);
+    for (guint i = 0; names[i] != NULL; i++) {
+        if (*g_strstrip(names[i]) == '\0' && names[i + 1] == NULL)
+            break; // a list may end in its separator
+        if (wish->n_frontiers == NJ_N_METHODS ||
+            !nj_method_parse(names[i], &wish->frontiers[wish->n_frontiers++])) {
+            nj_keyfile_error(
+                error, path, "sweep", "frontiers", values->frontiers,
+                "up to four of megatron, megatron+perseus, nanobatching+perseus and kareus, separated by "
+                "';', are needed");
+            return FALSE;
+        }
+    }
+    if (values->baseline != NULL && !nj_method_parse(values->baseline, &wish->baseline)) {
+        nj_keyfile_error(error, path, "sweep", "baseline", values->baseline,
+                         "megatron, megatron+perseus, nanobatching+perseus or kareus is needed");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+// Reads group [sweep] and takes it out of the file: the rest is a scenario.
+static gboolean take_wish(GKeyFile *file, const char *path, Wish *wish, GError **error)
+{
+    *wish = (Wish){.baseline = NJ_METHOD_MEGATRON_PERSEUS, .points = 10};
+    if (!g_key_file_has_group(file, "sweep"))
+        return TRUE;
+    WishValues values = {.points = wish->points};
+    g_autoptr(GKeyFile) only = g_key_file_new();
+    g_auto(GStrv) keys = g_key_file_get_keys(file, "sweep", NULL, NULL);
+    for (guint i = 0; keys[i] != NULL; i++) {
+        g_autofree char *value = g_key_file_get_value(file, "sweep", keys[i], NULL);
+        g_key_file_set_value(only, "sweep", keys[i], value);
+    }
+    const gboolean ok = nj_keyfile_read(only, path, wish_fields, G_N_ELEMENTS(wish_fields), &values, error) &&
+                        read_methods(path, &values, wish, error);
+    wish->points = values.points;
+    g_free(values.frontiers);
+    g_free(values.baseline);
+    g_key_file_remove_group(file, "sweep", NULL);
+    return ok;
+}
 
 static double seconds(NjTime time)
 {
@@ -191,6 +273,72 @@ static gboolean simulate(const NjScenario *scenario, NjIteration *iteration, GEr
            nj_executor_run(executor, &pipeline, &plan, &options, iteration, error);
 }
 
+static char *format_plan(const NjPlan *plan)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint s = 0; s < plan->n_stages; s++) {
+        g_string_append(text, s > 0 ? "|" : "");
+        for (guint i = 0; i < plan->stages[s].n_instructions; i++) {
+            const NjPlanInstruction *instruction = &plan->stages[s].instructions[i];
+            g_string_append_printf(text, "%s%c%u", i > 0 ? " " : "",
+                                   nj_instruction_kind_letter(instruction->kind), instruction->freq_mhz);
+        }
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static void fill_frontier(const NjFrontier *frontier, const NjExecutedPlan *baseline, NjTable *table)
+{
+    for (guint i = 0; i < frontier->plans->len; i++) {
+        const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
+        g_autofree char *text = format_plan(&plan->plan);
+        nj_table_add_row(table);
+        nj_table_set_text(table, FRONTIER_METHOD, nj_method_name(frontier->method));
+        nj_table_set_real(table, FRONTIER_TIME, plan->time_s);
+        nj_table_set_real(table, FRONTIER_ENERGY, plan->energy_j);
+        nj_table_set_real(table, FRONTIER_TIME_REDUCTION, 100 * (1 - plan->time_s / baseline->time_s));
+        nj_table_set_real(table, FRONTIER_ENERGY_REDUCTION, 100 * (1 - plan->energy_j / baseline->energy_j));
+        nj_table_set_text(table, FRONTIER_PLAN, text);
+    }
+}
+
+// The frontiers of the methods asked for. A method that cannot run here has no rows.
+static gboolean add_frontiers(const Wish *wish, const NjScenario *scenario, NjTable *table, GError **error)
+{
+    const NjFrontierOptions options = {
+        .step_s = 1e-3,
+        .n_points = (guint)wish->points,
+        .point_to_point = scenario->point_to_point,
+    };
+    g_auto(NjFrontier) baseline = {0};
+    NjExecutedPlan nothing = {.time_s = NAN, .energy_j = NAN};
+    const NjExecutedPlan *against = &nothing;
+    for (guint i = 0; i <= wish->n_frontiers; i++) {
+        const NjMethod method = i == 0 ? wish->baseline : wish->frontiers[i - 1];
+        GError *failure = NULL;
+        g_auto(NjFrontier) frontier = {0};
+        if (i > 0 && method == wish->baseline && baseline.plans != NULL) {
+            fill_frontier(&baseline, against, table);
+        } else if (nj_frontier_run(&scenario->workload, method, scenario->schedule, &options, &frontier,
+                                   &failure)) {
+            if (i > 0) {
+                fill_frontier(&frontier, against, table);
+            } else {
+                baseline = frontier;
+                frontier = (NjFrontier){0};
+                against =
+                    &g_array_index(baseline.plans, NjExecutedPlan, baseline.plans->len - 1); // the fastest
+            }
+        } else if (g_error_matches(failure, NJ_ERROR, NJ_ERROR_IMPOSSIBLE)) {
+            g_clear_error(&failure);
+        } else {
+            g_propagate_error(error, failure);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 // An error that says the point cannot exist becomes its reason, without the file's name.
 static gboolean take_reason(const ScenarioEvaluator *self, NjPointResult *result, GError *failure,
                             GError **error)
@@ -224,7 +372,8 @@ static gboolean evaluate(NjEvaluator *evaluator, const NjGrid *grid, guint point
         return take_reason(self, result, failure, error);
     fill_point(&scenario, &iteration, points);
     fill_breakdown(&iteration, result->tables[NJ_RESULT_BREAKDOWN]);
-    return TRUE;
+    return self->wish.n_frontiers == 0 ||
+           add_frontiers(&self->wish, &scenario, result->tables[NJ_RESULT_FRONTIERS], error);
 }
 
 static NjEvaluator *new_evaluator(const char *text, const char *path);
@@ -259,6 +408,7 @@ static NjEvaluator *new_evaluator(const char *text, const char *path)
     self->text = g_strdup(text);
     self->file = g_key_file_new();
     g_key_file_load_from_data(self->file, text, (gsize)-1, G_KEY_FILE_NONE, NULL); // parsed once before
+    take_wish(self->file, path, &self->wish, NULL);
     return &self->base;
 }
 
@@ -294,7 +444,9 @@ gboolean nj_scenario_sweep_from_text(NjScenarioSweep *sweep, const char *text, c
                     failure != NULL ? failure->message : "not UTF-8 text");
         g_clear_error(&failure);
     } else {
-        sweep->grid = nj_grid_new(file, path, literal_keys, error);
+        Wish wish;
+        sweep->grid =
+            take_wish(file, path, &wish, error) ? nj_grid_new(file, path, literal_keys, error) : NULL;
     }
     if (sweep->grid == NULL) {
         nj_scenario_sweep_clear(sweep);
@@ -366,9 +518,8 @@ char *nj_scenario_sweep_inputs(const NjScenarioSweep *sweep, GError **error)
     static const struct {
         const char *group, *key, *folder;
     } keys[] = {
-        {"workload", "model", "models/archs"},
-        {"cluster", "gpu", "models/gpus"},
-        {"execution", "freqs_file", NULL},
+        {"workload", "model", "models/archs"},   {"cluster", "gpu", "models/gpus"},
+        {"execution", "stack", "models/stacks"}, {"execution", "freqs_file", NULL},
         {"execution", "scheds_file", NULL},
     };
     g_autoptr(GKeyFile) file = g_key_file_new();

@@ -175,6 +175,108 @@ class Commands(unittest.TestCase):
         table = [PLAN_HEADER] + [plan_row(*r, figures[r[0]]["time_s"], figures[r[0]]["dynamic_energy_j"]) for r in rows]
         return table, self.path("measured.csv", "\n".join(table) + "\n")
 
+    def test_sweep_of_frontiers(self):
+        text = read(SCENARIO).replace("microbatch_size = 8", "microbatch_size = 1;4")
+        grid = self.path("grid.ini", text + "[sweep]\nfrontiers = megatron;nanobatching+perseus;megatron+perseus\n"
+                         "points = 3\n")
+        store = self.path("g.h5")
+        self.check(["sweep", grid, "-o", store, "--quiet"], 0)
+        out = self.check(["show", store, "frontiers", "--format", "csv"], 0).stdout
+        rows = list(csv.DictReader(io.StringIO(out)))
+        # One sequence cannot be cut into nanobatches.
+        self.assertEqual([(r["point"], r["method"]) for r in rows],
+                         [("0", "megatron")] + [("0", "megatron+perseus")] * 3 + [("1", "megatron")]
+                         + [("1", "nanobatching+perseus")] * 3 + [("1", "megatron+perseus")] * 3)
+        # Against the fastest plan of Megatron-LM + Perseus, which is the last of its frontier.
+        self.assertEqual((float(rows[3]["time_reduction_pct"]), float(rows[3]["energy_reduction_pct"])), (0, 0))
+        self.assertAlmostEqual(float(rows[0]["energy_reduction_pct"]),
+                               100 * (1 - float(rows[0]["energy_j"]) / float(rows[3]["energy_j"])), places=5)
+        bad = self.path("bad.ini", text + "[sweep]\nfrontiers = magic\n")
+        self.assertEqual(self.check(["sweep", bad, "-o", store], 1).stderr,
+                         f"nanojoule: {bad}: [sweep] frontiers = magic: up to four of megatron, megatron+perseus, "
+                         "nanobatching+perseus and kareus, separated by ';', are needed\n")
+
+    def test_frontier(self):
+        out = self.check(["frontier", SCENARIO, "--method", "all", "--points", "3", "--format", "csv"], 0).stdout
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual([r["method"] for r in rows], ["megatron"] + ["megatron+perseus"] * 3
+                         + ["nanobatching+perseus"] * 3 + ["kareus"] * 3)
+        for row in rows[1:]:
+            self.assertLessEqual(float(row["bound_energy_j"]), float(row["planned_energy_j"]) * 1.003)
+            self.assertAlmostEqual(float(row["average_power_w"]),
+                                   float(row["energy_j"]) / float(row["time_s"]) / 16, places=4)
+            stages = row["frequencies"].split("|")
+            self.assertEqual([len(s.split()) for s in stages], [16, 16])
+            self.assertEqual(row["launches"] != "", row["method"] == "kareus")
+        fastest = {r["method"]: float(r["time_s"]) for r in rows}
+        self.assertLess(fastest["kareus"], fastest["nanobatching+perseus"])
+        for time_s in (fastest["kareus"] + 1e-6, 5.0, 6.0):
+            at = next(csv.DictReader(io.StringIO(self.check(
+                ["frontier", SCENARIO, "--method", "kareus", "--at-time", str(time_s), "--format", "csv"], 0).stdout)))
+            self.assertLessEqual(float(at["time_s"]), time_s + 1e-9)
+        self.assertRegex(self.check(["frontier", SCENARIO, "--method", "kareus", "--at-time", "1"], 1).stderr,
+                         r"\Ananojoule: kareus: .*no plan takes 1.000000000 s or less: the fastest takes 4\.")
+        self.assertIn("there are plans 0 to ", self.check(["frontier", SCENARIO, "--method", "kareus", "--plan", "99999"],
+                                                          1).stderr)
+        self.check(["frontier", SCENARIO, "--at-time", "6", "--deadline", "6"], 2, stdout="")
+        self.check(["frontier", SCENARIO, "--method", "magic"], 2, stdout="")
+        # Plans written are read back to the planner's own figures.
+        plans = self.path("plans")
+        self.check(["frontier", SCENARIO, "--method", "kareus", "--points", "2", "-o", plans], 0)
+        names = sorted(os.listdir(plans))
+        self.assertEqual(len(names), 4)
+        out = self.check(["replay", os.path.join(plans, names[1]), os.path.join(plans, names[3]), "--scenario", SCENARIO,
+                          "--format", "csv"], 0).stdout
+        row = next(csv.DictReader(io.StringIO(out)))
+        for figure in ("time_s", "dynamic_energy_j", "total_energy_j"):
+            self.assertAlmostEqual(float(row[figure]) / float(row["ref_" + figure]), 1, places=6)
+
+    def test_simulate_planned_methods(self):
+        text = read(SCENARIO)
+
+        def simulate(**changes):
+            path = self.path("s.ini", "".join(text.replace("method = megatron", "method = " + changes.pop("method"))
+                                              if i == 0 else f"{k} = {v}\n" for i, (k, v) in
+                                              enumerate([("", "")] + list(changes.items()))))
+            rows = csv.DictReader(io.StringIO(self.check(["simulate", path, "--format", "csv"], 0).stdout))
+            return {(r["section"], r["metric"]): float(r["value"]) for r in rows}
+
+        unlocked, locked = simulate(method="megatron"), simulate(method="megatron", frequency_mhz=1410)
+        self.assertGreater(unlocked["energy_breakdown", "waiting"], 0)
+        self.assertEqual(locked["energy_breakdown", "waiting"], 0)
+        self.assertEqual(unlocked["iteration", "time"], locked["iteration", "time"])
+        planned = simulate(method="megatron+perseus")
+        self.assertLess(planned["energy", "cluster"], locked["energy", "cluster"])
+        slow = simulate(method="megatron+perseus", deadline_s=6)
+        self.assertLess(slow["energy", "cluster"], planned["energy", "cluster"])
+
+    def test_run_of_the_published_tables(self):
+        out = self.check(["run", os.path.join(ROOT, "scenarios", "paper.ini"), "--format", "csv"], 0, stderr="").stdout
+        self.assertEqual(out.splitlines()[0], "table,model,parallelism,microbatch_size,seq_len,method,metric,"
+                                              "simulated_pct,published_pct")
+        rows = list(csv.DictReader(io.StringIO(out)))
+        published = {tuple(list(r.values())[:7]): r["published_pct"] for r in rows if r["published_pct"]}
+        self.assertEqual(len(published), 52)
+        for row in rows:
+            self.assertTrue(row["simulated_pct"] == "none" or float(row["simulated_pct"]) < 100, row)
+        # The cells typed into the scenarios are the published ones.
+        reference = os.path.join(os.environ.get("NJ_REFERENCE", ""), "paper_cells.csv")
+        if not os.path.exists(reference):
+            self.assertNotIn("CI", os.environ, "reference data is absent in CI")
+            self.skipTest("no reference data at " + reference)
+        with open(reference, encoding="utf-8") as file:
+            for cell in csv.DictReader(file):
+                key = tuple(cell[k] for k in ("table", "model", "parallelism", "microbatch_size", "seq_len", "method",
+                                              "metric"))
+                if cell["published_pct"] == "none":
+                    self.assertEqual(published[key], "none", key)
+                else:
+                    self.assertAlmostEqual(float(published[key]), float(cell["published_pct"]), msg=key)
+        wrong = self.path("wrong.ini", read(os.path.join(ROOT, "scenarios", "paper-max-throughput.ini")).replace(
+            "kareus = 12.3;19.6", "kareus = 12.3"))
+        self.assertIn("[llama-3.2-3b tp8 8 x 4096] kareus = 12.3: 2 values (a number, none or -), one a metric, separated "
+                      "by ';', are needed", self.check(["run", wrong], 1).stderr)
+
     def test_calibrate_finds_constants_back(self):
         _, measured = self.synthetic_plans()
         fitted = self.path("fitted.ini")

@@ -183,17 +183,42 @@ static void build_backward(NjBlock *blocks, const Sizes *s)
     add_memory(block, NJ_ROLE_OTHER, s, "bias-dropout-add-backward", 5 * n * d);
 }
 
-// hbm_passes: how often the wire bytes cross HBM.
-static NjKernel collective(const NjGpu *gpu, const char *name, NjCollectiveKind kind, const NjGroup *group,
-                           double message_bytes, double hbm_passes, double share, double latency_ms)
+// What a collective inside training takes over the same alone, and what it costs in HBM.
+typedef struct {
+    const char *name;
+    double hbm_passes; // how often the wire bytes cross HBM
+    double share;
+    double latency_ms;
+} CollectiveCosts;
+
+static CollectiveCosts collective_costs(const NjGpu *gpu, NjCollectiveKind kind)
 {
+    switch (kind) {
+    case NJ_COLLECTIVE_ALL_REDUCE:
+        // In a ring every byte received is read, added and written, and read again to be sent.
+        return (CollectiveCosts){"all-reduce", 1.7, gpu->allreduce_share, gpu->allreduce_latency_ms};
+    case NJ_COLLECTIVE_ALL_GATHER:
+        return (CollectiveCosts){"all-gather", 2, gpu->allgather_share, gpu->allgather_latency_ms};
+    case NJ_COLLECTIVE_REDUCE_SCATTER:
+        return (CollectiveCosts){"reduce-scatter", 3, gpu->allgather_share, gpu->allgather_latency_ms};
+    case NJ_COLLECTIVE_ALLTOALL:
+    case NJ_N_COLLECTIVES:
+        break;
+    }
+    g_assert_not_reached();
+}
+
+static NjKernel collective(const NjGpu *gpu, NjCollectiveKind kind, const NjGroup *group,
+                           double message_bytes)
+{
+    const CollectiveCosts costs = collective_costs(gpu, kind);
     const double wire = nj_collective_wire_bytes(kind, group->size, message_bytes);
-    const double hbm_bytes = hbm_passes * wire;
+    const double hbm_bytes = costs.hbm_passes * wire;
     return (NjKernel){
-        .name = name,
+        .name = costs.name,
         .kind = NJ_KERNEL_COLLECTIVE,
-        .latency_s = latency_ms * 1e-3,
-        .link_s = nj_group_collective_s(gpu, kind, group, message_bytes) / share,
+        .latency_s = costs.latency_ms * 1e-3,
+        .link_s = nj_group_collective_s(gpu, kind, group, message_bytes) / costs.share,
         .hbm_s = hbm_bytes / (hbm_bytes_per_s(gpu) * gpu->hbm_efficiency),
         .hbm_j = gpu->hbm_w * hbm_bytes / hbm_bytes_per_s(gpu),
         .link_j = gpu->link_w * wire / (gpu->nvlink_gb_s * 1e9),
@@ -202,12 +227,28 @@ static NjKernel collective(const NjGpu *gpu, const char *name, NjCollectiveKind 
     };
 }
 
-// In a ring every byte received is read, added and written, and read again to be sent: about 1.7 passes of
-// the wire.
 NjKernel nj_all_reduce_kernel(const NjGpu *gpu, const char *name, const NjGroup *group, double message_bytes)
 {
-    return collective(gpu, name, NJ_COLLECTIVE_ALL_REDUCE, group, message_bytes, 1.7, gpu->allreduce_share,
-                      gpu->allreduce_latency_ms);
+    NjKernel kernel = collective(gpu, NJ_COLLECTIVE_ALL_REDUCE, group, message_bytes);
+    kernel.name = name;
+    return kernel;
+}
+
+NjKernel nj_single_gemm(const NjGpu *gpu, double m, double n, double k)
+{
+    const Sizes sizes = {.gpu = gpu};
+    return nj_gemm_kernel(&sizes, "gemm", 1, m, n, k, 0);
+}
+
+NjKernel nj_single_memory(const NjGpu *gpu, double bytes)
+{
+    return nj_memory_kernel(gpu, "memory", bytes);
+}
+
+NjKernel nj_single_collective(const NjGpu *gpu, NjCollectiveKind kind, int gpus, double message_bytes)
+{
+    const NjGroup group = {gpus, gpus, 1};
+    return collective(gpu, kind, &group, message_bytes);
 }
 
 void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
@@ -224,11 +265,8 @@ void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
     }
     layer->all_reduce = nj_all_reduce_kernel(s.gpu, "all-reduce", &tensor, 2 * s.n * s.d);
     const double kv_bytes = s.cp * 4 * s.n * s.kv; // K and V of all ranks
-    const double latency_ms = s.gpu->allgather_latency_ms, share = s.gpu->allgather_share;
-    layer->all_gather =
-        collective(s.gpu, "all-gather", NJ_COLLECTIVE_ALL_GATHER, &context, kv_bytes, 2, share, latency_ms);
-    layer->reduce_scatter = collective(s.gpu, "reduce-scatter", NJ_COLLECTIVE_REDUCE_SCATTER, &context,
-                                       kv_bytes, 3, share, latency_ms);
+    layer->all_gather = collective(s.gpu, NJ_COLLECTIVE_ALL_GATHER, &context, kv_bytes);
+    layer->reduce_scatter = collective(s.gpu, NJ_COLLECTIVE_REDUCE_SCATTER, &context, kv_bytes);
 }
 
 void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequences)

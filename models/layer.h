@@ -47,6 +47,13 @@ typedef struct {
     int n_loss_all_reduces;              // per forward
 } NjStageEnds;
 
+// Single kernels as layers are made of, for whoever measures them one by one. m, n, k of C[m, n] = A[m, k]
+// B[k, n]; bytes that cross HBM; a collective's message over so many GPUs of a node (at least 2), counted as
+// nj_collective_time() does: all-reduce, all-gather or reduce-scatter.
+NjKernel nj_single_gemm(const NjGpu *gpu, double m, double n, double k);
+NjKernel nj_single_memory(const NjGpu *gpu, double bytes);
+NjKernel nj_single_collective(const NjGpu *gpu, NjCollectiveKind kind, int gpus, double message_bytes);
+
 void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences);
 void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequences);
 

@@ -13,6 +13,7 @@ typedef struct {
                      GError **error);
 } NjMeasurementForm;
 
+extern const NjMeasurementForm nj_measurement_form_kernels;
 extern const NjMeasurementForm nj_measurement_form_plans;
 extern const NjMeasurementForm nj_measurement_form_profile;
 

@@ -3,7 +3,8 @@
 
 #include "sim/error.h"
 
-static const NjMeasurementForm *const forms[] = {&nj_measurement_form_plans, &nj_measurement_form_profile};
+static const NjMeasurementForm *const forms[] = {&nj_measurement_form_plans, &nj_measurement_form_profile,
+                                                 &nj_measurement_form_kernels};
 
 guint nj_measurement_configuration(NjMeasurementSet *set, const char *name)
 {

@@ -325,6 +325,29 @@ class Commands(unittest.TestCase):
         self.assertIn("wrong.csv:2: frequency = 1000: NVIDIA A100-SXM4-40GB has 900 to 1410 MHz in steps of 30",
                       result.stderr)
 
+    def test_calibrate_of_single_kernels(self):
+        header = "kernel,m,n,k,bytes,gpus,sms,frequency,time,power\n"
+        rows = [f"gemm,8192,8192,{k},,,,{f},{2 * 8192 * 8192 * k / 200e12 * 1410 / f + 4e-6},{p}"
+                for k in (2048, 4096, 8192) for f, p in ((1410, 380), (1200, 300), (900, 220))]
+        rows += [f"memory,,,,{b},,,{f},{b / 1.2e12 + 4e-6}," for b in (1e8, 4e8) for f in (1410, 1200)]
+        rows += [f"all_reduce,,,,{b},8,24,1410,{1.75 * b / 180e9 + 1e-4}," for b in (5e7, 2e8)]
+        kernels = self.path("kernels.csv", header + "\n".join(rows) + "\n")
+        fitted = self.path("fitted.ini")
+        out = self.check(["calibrate", kernels, "--gpu", "a100-sxm4-40gb", "-j", "2", "-o", fitted,
+                          "--free", "gemm_share,hbm_efficiency,allreduce_share,gemm_w"], 0).stdout
+        for name in ("gemm", "memory", "all_reduce"):
+            error = float(re.search(rf"(?m)^{name} +\d+ +(\S+) +(\S+)", out)[2])
+            self.assertLess(error, 9, out)  # priors pull, and these are few rows
+        for row, message in (
+                ("conv,1,1,1,,,,1410,1,", "kernel = 'conv': gemm, memory, all_reduce, all_gather or reduce_scatter is needed"),
+                ("gemm,1,1,,,,,1410,1,", "k: missing; a gemm row needs it"),
+                ("gemm,1,1,1,,,,1000,1,", "frequency = 1000: NVIDIA A100-SXM4-40GB has 900 to 1410 MHz in steps of 30"),
+                ("gemm,1,1,1,,,,1410,0,", "time: a measurement must be a number above 0"),
+                ("all_reduce,,,,1000,16,,1410,1,", "gpus = '16': an integer from 2 to 8 is needed")):
+            bad = self.path("bad.csv", header + row + "\n")
+            self.assertEqual(self.check(["calibrate", bad, "--gpu", "a100-sxm4-40gb"], 1).stderr,
+                             f"nanojoule: {bad}:2: {message}\n")
+
     def test_calibrate_interrupted_writes_nothing(self):
         _, measured = self.synthetic_plans()
         output = self.path("never.ini")

@@ -28,6 +28,17 @@ static void options_clear(Options *options)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
+// What a method gave.
+typedef struct {
+    NjFrontier frontier;
+    double waiting_j; // --deadline: of the cluster, from the end of the plan until then
+} Result;
+
+static void clear_result(gpointer data)
+{
+    nj_frontier_clear(&((Result *)data)->frontier);
+}
+
 static const NjMethod all_methods[] = {NJ_METHOD_MEGATRON, NJ_METHOD_MEGATRON_PERSEUS,
                                        NJ_METHOD_NANOBATCHING_PERSEUS, NJ_METHOD_KAREUS};
 
@@ -61,6 +72,12 @@ static gboolean check_options(const Options *options, NjFormat *format, GError *
     else if (n_single == 1 && (options->points > 0 || options->plan >= 0))
         wrong = "--points and --plan choose from the whole frontier, --at-time, --at-energy and --deadline "
                 "one plan of it";
+    else if (options->plan >= 0 && options->points > 0)
+        wrong = "--points asks for many plans, --plan for one";
+    else if (!(options->at_time_s > 0 && options->at_energy_j > 0 && options->deadline_s > 0))
+        wrong = "--at-time, --at-energy and --deadline: more than 0 is needed";
+    else if (options->plan < -1)
+        wrong = "--plan: a number from 0 is needed";
     else if (options->points == 0 || options->points < -1)
         wrong = "--points: at least 1 is needed";
     if (wrong == NULL)
@@ -69,63 +86,64 @@ static gboolean check_options(const Options *options, NjFormat *format, GError *
     return FALSE;
 }
 
-// The fastest plan of a frontier that uses no more energy.
-static gboolean pick_by_energy(NjFrontier *frontier, double energy_j, GError **error)
+static gboolean plan_by_number(NjPlanning *planning, guint number, NjExecutedPlan *plan, GError **error)
 {
-    guint best = frontier->plans->len;
-    double least_j = HUGE_VAL;
-    for (guint i = 0; i < frontier->plans->len; i++) {
-        const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
-        least_j = fmin(least_j, plan->energy_j);
-        if (plan->energy_j <= energy_j &&
-            (best == frontier->plans->len ||
-             plan->time_s < g_array_index(frontier->plans, NjExecutedPlan, best).time_s))
-            best = i;
-    }
-    if (best == frontier->plans->len) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
-                    "%s: --at-energy %g: the least it can do with is %.6g J",
-                    nj_method_name(frontier->method), energy_j, least_j);
-        return FALSE;
-    }
-    NjExecutedPlan kept = g_array_index(frontier->plans, NjExecutedPlan, best);
-    for (guint i = 0; i < frontier->plans->len; i++)
-        if (i != best)
-            nj_executed_plan_clear(&g_array_index(frontier->plans, NjExecutedPlan, i));
-    g_array_set_size(frontier->plans, 0);
-    g_array_append_val(frontier->plans, kept);
-    return TRUE;
+    const guint count = nj_planning_count(planning);
+    if (number < count)
+        return nj_planning_plan(planning, number, plan, error);
+    g_set_error(error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE,
+                "--plan %u: there are plans 0 (slowest) to %u (fastest)", number, count - 1);
+    return FALSE;
+}
+
+// A figure as it is written stands for all that round to it at the nine significant digits that tables print:
+// what was read off a frontier can be asked for. This gives the last of them.
+static double last_meant(double value)
+{
+    return value + 0.5 * pow(10, floor(log10(value)) - 8);
+}
+
+// The one plan that an option asks for.
+static gboolean run_single(NjPlanning *planning, const Options *options, NjExecutedPlan *plan, GError **error)
+{
+    if (options->plan >= 0)
+        return plan_by_number(planning, (guint)options->plan, plan, error);
+    if (isfinite(options->at_energy_j))
+        return nj_planning_within(planning, last_meant(options->at_energy_j), plan, error);
+    if (isfinite(options->at_time_s))
+        return nj_planning_by(planning, last_meant(options->at_time_s), FALSE, plan, error);
+    return nj_planning_by(planning, last_meant(options->deadline_s), TRUE, plan, error);
+}
+
+static gboolean is_single(const Options *options)
+{
+    return options->plan >= 0 || isfinite(options->at_time_s) || isfinite(options->at_energy_j) ||
+           isfinite(options->deadline_s);
 }
 
 static gboolean run_method(const NjScenario *scenario, NjMethod method, const Options *options,
-                           NjFrontier *frontier, GError **error)
+                           Result *result, GError **error)
 {
-    const NjWorkload *workload = &scenario->workload;
-    NjFrontierOptions how = {.step_s = 1e-3, .point_to_point = scenario->point_to_point};
-    if (isfinite(options->at_time_s) || isfinite(options->deadline_s)) {
-        // A straggler's deadline and a time asked for are met alike: by the least energy that is no later.
-        const double time_s = isfinite(options->at_time_s) ? options->at_time_s : options->deadline_s;
-        NjExecutedPlan plan;
-        if (!nj_frontier_at(workload, method, scenario->schedule, &how, time_s, TRUE, &plan, error)) {
-            g_prefix_error(error, "%s: ", nj_method_name(method));
-            return FALSE;
-        }
-        *frontier = (NjFrontier){method, g_array_new(FALSE, TRUE, sizeof(NjExecutedPlan))};
-        g_array_append_val(frontier->plans, plan);
+    const guint n_points = options->points > 0 ? (guint)options->points : ALL_POINTS;
+    const NjFrontierOptions how = {.step_s = NJ_FRONTIER_STEP_S,
+                                   .point_to_point = scenario->point_to_point,
+                                   .optimizer = scenario->optimizer};
+    NjExecutedPlan plan;
+    *result = (Result){0};
+    g_autoptr(NjPlanning) planning =
+        nj_planning_new(&scenario->workload, method, scenario->schedule, &how, error);
+    if (planning != NULL && !is_single(options) &&
+        nj_frontier_execute(planning, method, n_points, &result->frontier, error))
+        return TRUE;
+    if (planning != NULL && is_single(options) && run_single(planning, options, &plan, error)) {
+        result->frontier = (NjFrontier){method, g_array_new(FALSE, TRUE, sizeof(NjExecutedPlan))};
+        g_array_append_val(result->frontier.plans, plan);
+        if (isfinite(options->deadline_s))
+            result->waiting_j = nj_planning_waiting_j(planning, &plan, options->deadline_s);
         return TRUE;
     }
-    how.one = options->plan >= 0;
-    how.number = (guint)MAX(options->plan, 0);
-    how.n_points = isfinite(options->at_energy_j) ? 200
-                   : options->points > 0          ? (guint)options->points
-                                                  : ALL_POINTS;
-    if (!nj_frontier_run(workload, method, scenario->schedule, &how, frontier, error)) {
+    if (planning == NULL || options->plan >= 0)
         g_prefix_error(error, "%s: ", nj_method_name(method));
-        return FALSE;
-    }
-    if (!isfinite(options->at_energy_j) || pick_by_energy(frontier, options->at_energy_j, error))
-        return TRUE;
-    nj_frontier_clear(frontier);
     return FALSE;
 }
 
@@ -149,10 +167,14 @@ static char *format_stage(const NjPlanStage *stage, gboolean launches)
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-static void print_plan(NjMethod method, const NjExecutedPlan *plan)
+static void print_plan(const Result *result, const NjExecutedPlan *plan)
 {
-    g_print("%s, plan %u: %.4f s, %.1f J\n", nj_method_name(method), plan->number, plan->time_s,
+    const NjMethod method = result->frontier.method;
+    g_print("%s, plan %u: %.4f s, %.1f J", nj_method_name(method), plan->number, plan->time_s,
             plan->energy_j);
+    if (result->waiting_j > 0)
+        g_print(", then waits for %.1f J", result->waiting_j);
+    g_print("\n");
     for (guint s = 0; s < plan->plan.n_stages; s++) {
         g_autofree char *frequencies = format_stage(&plan->plan.stages[s], FALSE);
         g_autofree char *launches = format_stage(&plan->plan.stages[s], TRUE);
@@ -162,7 +184,7 @@ static void print_plan(NjMethod method, const NjExecutedPlan *plan)
     }
 }
 
-static NjTable *make_table(const GArray *frontiers, const NjWorkload *workload)
+static NjTable *make_table(const GArray *results, const NjWorkload *workload)
 {
     static const NjColumn columns[] = {
         {"method", NJ_COLUMN_TEXT, 0, "", "method"},
@@ -172,14 +194,16 @@ static NjTable *make_table(const GArray *frontiers, const NjWorkload *workload)
         {"average_power_w", NJ_COLUMN_REAL, 1, "W", "average power of a GPU"},
         {"planned_time_s", NJ_COLUMN_REAL, 4, "s", "the planner's iteration time"},
         {"planned_energy_j", NJ_COLUMN_REAL, 1, "J", "the planner's energy"},
-        {"bound_energy_j", NJ_COLUMN_REAL, 1, "J",
-         "no plan of the time asked for needs less, by the planner's figures"},
+        {"bound_gap_pct", NJ_COLUMN_REAL, 3, "%",
+         "planner's energy above the convex bound, which no plan of that time is below"},
+        {"waiting_energy_j", NJ_COLUMN_REAL, 1, "J",
+         "energy of the cluster from the plan's end until --deadline; 0 without"},
         {"frequencies", NJ_COLUMN_TEXT, 0, "MHz", "of every instruction, stages separated by |"},
         {"launches", NJ_COLUMN_TEXT, 0, "", "of every partition, stages separated by |"},
     };
     NjTable *table = nj_table_new(columns, G_N_ELEMENTS(columns));
-    for (guint f = 0; f < frontiers->len; f++) {
-        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
+    for (guint f = 0; f < results->len; f++) {
+        const NjFrontier *frontier = &g_array_index(results, Result, f).frontier;
         for (guint i = 0; i < frontier->plans->len; i++) {
             const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
             g_autoptr(GString) frequencies = g_string_new(NULL);
@@ -200,18 +224,19 @@ static NjTable *make_table(const GArray *frontiers, const NjWorkload *workload)
                               plan->energy_j / plan->time_s / nj_parallelism_gpus(&workload->parallelism));
             nj_table_set_real(table, 5, plan->planned_time_s);
             nj_table_set_real(table, 6, plan->planned_energy_j);
-            nj_table_set_real(table, 7, plan->bound_energy_j);
-            nj_table_set_text(table, 8, frequencies->str);
-            nj_table_set_text(table, 9, launches->str);
+            nj_table_set_real(table, 7, 100 * (plan->planned_energy_j / plan->bound_energy_j - 1));
+            nj_table_set_real(table, 8, g_array_index(results, Result, f).waiting_j);
+            nj_table_set_text(table, 9, frequencies->str);
+            nj_table_set_text(table, 10, launches->str);
         }
     }
     return table;
 }
 
 // The table without the plans, for people.
-static void print_people(const GArray *frontiers, const NjWorkload *workload)
+static void print_people(const GArray *results, const NjWorkload *workload)
 {
-    g_autoptr(NjTable) whole = make_table(frontiers, workload);
+    g_autoptr(NjTable) whole = make_table(results, workload);
     NjColumn columns[8];
     for (guint c = 0; c < G_N_ELEMENTS(columns); c++)
         columns[c] = *nj_table_column(whole, c);
@@ -227,15 +252,15 @@ static void print_people(const GArray *frontiers, const NjWorkload *workload)
 }
 
 // One folder a method where there are several.
-static gboolean write_plans(const GArray *frontiers, const NjWorkload *workload, const char *output,
+static gboolean write_plans(const GArray *results, const NjWorkload *workload, const char *output,
                             GError **error)
 {
     const NjParallelism *p = &workload->parallelism;
     const double ranks = (double)p->tp * p->cp * p->dp;
     const double static_w = workload->gpu.static_w * p->pp;
-    for (guint f = 0; f < frontiers->len; f++) {
-        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
-        g_autofree char *folder = frontiers->len > 1
+    for (guint f = 0; f < results->len; f++) {
+        const NjFrontier *frontier = &g_array_index(results, Result, f).frontier;
+        g_autofree char *folder = results->len > 1
                                       ? g_build_filename(output, nj_method_name(frontier->method), NULL)
                                       : g_strdup(output);
         if (g_mkdir_with_parents(folder, 0755) != 0) {
@@ -262,18 +287,14 @@ static gboolean write_plans(const GArray *frontiers, const NjWorkload *workload,
     return TRUE;
 }
 
-static void print_plans(const GArray *frontiers)
+static void print_plans(const GArray *results)
 {
-    for (guint f = 0; f < frontiers->len; f++) {
-        const NjFrontier *frontier = &g_array_index(frontiers, NjFrontier, f);
+    for (guint f = 0; f < results->len; f++) {
+        const NjFrontier *frontier = &g_array_index(results, Result, f).frontier;
         for (guint i = 0; i < frontier->plans->len; i++)
-            print_plan(frontier->method, &g_array_index(frontier->plans, NjExecutedPlan, i));
+            print_plan(&g_array_index(results, Result, f),
+                       &g_array_index(frontier->plans, NjExecutedPlan, i));
     }
-}
-
-static void clear_frontier(gpointer data)
-{
-    nj_frontier_clear(data);
 }
 
 static int run(int argc, char **argv)
@@ -290,7 +311,7 @@ static int run(int argc, char **argv)
         {"at-time", 0, 0, G_OPTION_ARG_DOUBLE, &options.at_time_s,
          "The plan of least energy no later than this", "SECONDS"},
         {"at-energy", 0, 0, G_OPTION_ARG_DOUBLE, &options.at_energy_j,
-         "The fastest of 200 plans that uses no more than this", "JOULES"},
+         "The fastest plan that uses no more than this", "JOULES"},
         {"deadline", 0, 0, G_OPTION_ARG_DOUBLE, &options.deadline_s,
          "Another pipeline (a straggler) ends then: the plan of least energy that is no slower", "SECONDS"},
         {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output, "Write the plans' files there", "DIR"},
@@ -307,15 +328,15 @@ static int run(int argc, char **argv)
     g_autoptr(GError) error = NULL;
     g_auto(NjScenario) scenario = {0};
     g_autoptr(GArray) methods = g_array_new(FALSE, FALSE, sizeof(NjMethod));
-    g_autoptr(GArray) frontiers = g_array_new(FALSE, FALSE, sizeof(NjFrontier));
-    g_array_set_clear_func(frontiers, clear_frontier);
+    g_autoptr(GArray) results = g_array_new(FALSE, FALSE, sizeof(Result));
+    g_array_set_clear_func(results, clear_result);
     NjFormat format;
     if (!check_options(&options, &format, &error) || !nj_scenario_load(&scenario, arguments[0], &error) ||
         !choose_methods(&options, &scenario, methods, &error))
         return nj_command_fail(error);
     for (guint i = 0; i < methods->len; i++) {
-        NjFrontier frontier;
-        if (!run_method(&scenario, g_array_index(methods, NjMethod, i), &options, &frontier, &error)) {
+        Result result;
+        if (!run_method(&scenario, g_array_index(methods, NjMethod, i), &options, &result, &error)) {
             // Of all methods, those that can.
             if (methods->len == 1)
                 return nj_command_fail(error);
@@ -323,21 +344,19 @@ static int run(int argc, char **argv)
             g_clear_error(&error);
             continue;
         }
-        g_array_append_val(frontiers, frontier);
+        g_array_append_val(results, result);
     }
-    const gboolean single = options.plan >= 0 || isfinite(options.at_time_s) ||
-                            isfinite(options.at_energy_j) || isfinite(options.deadline_s);
     if (format != NJ_FORMAT_TEXT) {
-        g_autoptr(NjTable) table = make_table(frontiers, &scenario.workload);
+        g_autoptr(NjTable) table = make_table(results, &scenario.workload);
         nj_table_print(table, format, stdout);
-    } else if (!single) {
-        print_people(frontiers, &scenario.workload);
+    } else if (!is_single(&options)) {
+        print_people(results, &scenario.workload);
     } else {
-        print_plans(frontiers);
+        print_plans(results);
     }
-    if (options.output != NULL && !write_plans(frontiers, &scenario.workload, options.output, &error))
+    if (options.output != NULL && !write_plans(results, &scenario.workload, options.output, &error))
         return nj_command_fail(error);
-    return frontiers->len > 0 ? 0 : 1;
+    return results->len > 0 ? 0 : 1;
 }
 
 const NjCommand nj_command_frontier = {

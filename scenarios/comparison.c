@@ -355,24 +355,6 @@ static const NjExecutedPlan *plan_at(const NjFrontier *frontier, guint i)
     return &g_array_index(frontier->plans, NjExecutedPlan, i);
 }
 
-static const NjExecutedPlan *fastest(const NjFrontier *frontier)
-{
-    const NjExecutedPlan *best = plan_at(frontier, 0);
-    for (guint i = 1; i < frontier->plans->len; i++)
-        if (plan_at(frontier, i)->time_s < best->time_s)
-            best = plan_at(frontier, i);
-    return best;
-}
-
-static const NjExecutedPlan *least_energy(const NjFrontier *frontier)
-{
-    const NjExecutedPlan *best = plan_at(frontier, 0);
-    for (guint i = 1; i < frontier->plans->len; i++)
-        if (plan_at(frontier, i)->energy_j < best->energy_j)
-            best = plan_at(frontier, i);
-    return best;
-}
-
 static NjCellValue reduction(double value, double reference)
 {
     return (NjCellValue){NJ_CELL_VALUE, 100.0 * (1.0 - value / reference)};
@@ -384,18 +366,18 @@ NjCellValue nj_metric_value(NjMetric metric, const NjFrontier *method, const NjF
     double best = HUGE_VAL;
     switch (metric) {
     case NJ_METRIC_TIME_REDUCTION:
-        return reduction(fastest(method)->time_s, fastest(megatron)->time_s);
+        return reduction(nj_frontier_fastest(method)->time_s, nj_frontier_fastest(megatron)->time_s);
     case NJ_METRIC_ENERGY_REDUCTION:
-        return reduction(fastest(method)->energy_j, fastest(megatron)->energy_j);
+        return reduction(nj_frontier_fastest(method)->energy_j, nj_frontier_fastest(megatron)->energy_j);
     case NJ_METRIC_ISO_TIME: {
-        const NjExecutedPlan *reference = fastest(megatron_perseus);
+        const NjExecutedPlan *reference = nj_frontier_fastest(megatron_perseus);
         for (guint i = 0; i < method->plans->len; i++)
             if (plan_at(method, i)->time_s <= reference->time_s)
                 best = fmin(best, plan_at(method, i)->energy_j);
         return isfinite(best) ? reduction(best, reference->energy_j) : (NjCellValue){NJ_CELL_NONE, 0};
     }
     case NJ_METRIC_ISO_ENERGY: {
-        const NjExecutedPlan *reference = least_energy(megatron_perseus);
+        const NjExecutedPlan *reference = nj_frontier_least_energy(megatron_perseus);
         for (guint i = 0; i < method->plans->len; i++)
             if (plan_at(method, i)->energy_j <= reference->energy_j)
                 best = fmin(best, plan_at(method, i)->time_s);
@@ -416,7 +398,8 @@ typedef struct {
 
 static void run_job(gpointer data, gpointer user)
 {
-    static const NjFrontierOptions options = {.step_s = 1e-3, .n_points = 0, .point_to_point = TRUE};
+    static const NjFrontierOptions options = {
+        .step_s = NJ_FRONTIER_STEP_S, .n_points = 0, .point_to_point = TRUE};
     const volatile int *stop = user;
     Job *job = data;
     if (stop != NULL && *stop)

@@ -283,20 +283,23 @@ char *nj_scenario_describe_plan(const NjScenario *scenario)
 
 static gboolean plan_by_method(const NjScenario *scenario, NjPlan *plan, GError **error)
 {
-    g_autoptr(NjPlanner) planner =
-        nj_planner_new(&scenario->workload, scenario->method, scenario->schedule, error);
-    if (planner == NULL)
+    const NjFrontierOptions options = {
+        .step_s = NJ_FRONTIER_STEP_S,
+        .point_to_point = scenario->point_to_point,
+        .optimizer = scenario->optimizer,
+    };
+    NjExecutedPlan planned;
+    g_autoptr(NjPlanning) planning =
+        nj_planning_new(&scenario->workload, scenario->method, scenario->schedule, &options, error);
+    if (planning == NULL)
         return FALSE;
-    NjSolver *solver = nj_planner_solver(planner);
-    const double static_w = scenario->workload.gpu.static_w * scenario->workload.parallelism.pp;
-    g_autoptr(NjSolverPlan) choice =
-        scenario->deadline_s > 0 ? nj_solver_plan_deadline(solver, scenario->deadline_s, static_w, error)
-                                 : nj_solver_plan_fastest(solver);
-    if (choice == NULL) {
-        g_prefix_error(error, "[execution] deadline_s = %g: ", scenario->deadline_s);
+    if (!(scenario->deadline_s > 0 ? nj_planning_by(planning, scenario->deadline_s, FALSE, &planned, error)
+                                   : nj_planning_fastest(planning, &planned, error))) {
+        if (scenario->deadline_s > 0)
+            g_prefix_error(error, "[execution] deadline_s = %g: ", scenario->deadline_s);
         return FALSE;
     }
-    nj_planner_plan(planner, choice, plan);
+    *plan = planned.plan; // its insides have moved
     return TRUE;
 }
 

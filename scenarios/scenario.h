@@ -12,9 +12,9 @@
 
 #include "models/keyfile.h"
 #include "models/workload.h"
+#include "scenarios/planning.h"
 #include "schedules/execute.h"
 #include "schedules/plan-table.h"
-#include "schedules/planner.h"
 
 G_BEGIN_DECLS
 
@@ -59,8 +59,9 @@ NjExecuteOptions nj_scenario_execute_options(const NjScenario *scenario);
 char *nj_scenario_describe_plan(const NjScenario *scenario);
 
 // The scenario's plan: from its plan files; the same frequency everywhere where it has frequency_mhz, or the
-// method is Megatron-LM (the highest); else what the method plans: its fastest plan, or of those no later
-// than deadline_s the one of least energy. Initialises plan.
+// method is Megatron-LM (the highest); else what the method plans: its fastest plan, or of those whose
+// execution takes no longer than deadline_s the one of least energy. The error's code is NJ_ERROR_IMPOSSIBLE
+// where the method has none. Initialises plan.
 gboolean nj_scenario_plan(const NjScenario *scenario, const NjPipeline *pipeline, NjPlan *plan,
                           GError **error);
 

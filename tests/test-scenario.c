@@ -87,6 +87,13 @@ START_TEST(errors_say_file_group_key_value_and_what_would_be_right)
          "dir/s.ini: [execution] scheds_file = s.py: it needs the freqs_file of the same plan"},
         {"method = megatron", "method = megatron\npoint_to_point = yes",
          "dir/s.ini: [execution] point_to_point = yes: true or false is needed"},
+        {"method = megatron", "method = megatron\ndeadline_s = 5",
+         "dir/s.ini: [execution] deadline_s = 5: only a method that plans, without frequency_mhz and "
+         "freqs_file, can meet it"},
+        {"method = megatron", "method = kareus\nfrequency_mhz = 1410\ndeadline_s = 5.5",
+         "dir/s.ini: [execution] deadline_s = 5.5: only a method that plans, without frequency_mhz and "
+         "freqs_file, can meet it"},
+        {"method = megatron", "method = kareus\ndeadline_s = 5\n", NULL},
         {"[execution]", "[exec]",
          "dir/s.ini: [exec]: unknown group; known groups: workload, cluster, execution"},
     };

@@ -108,6 +108,46 @@ class Commands(unittest.TestCase):
         again = run("simulate", SCENARIO, "--format", "csv").stdout
         self.assertEqual(again, run("simulate", SCENARIO, "--format", "csv").stdout)
 
+    def simulate(self, **execution):
+        """The shipped scenario with other keys in [execution]: its report, and what it says of the clocks."""
+        text = read(SCENARIO).split("[execution]")[0] + "[execution]\n"
+        path = self.path("s.ini", text + "".join(f"{key} = {value}\n" for key, value in execution.items()))
+        rows = csv.DictReader(io.StringIO(self.check(["simulate", path, "--format", "csv"], 0, stderr="").stdout))
+        clocks = self.check(["simulate", path], 0).stdout.splitlines()[2].split(", ", 1)[1]
+        return {(r["section"], r["metric"]): float(r["value"]) for r in rows}, clocks
+
+    def test_simulate_clocks(self):
+        unlocked, clocks = self.simulate(method="megatron")
+        self.assertEqual(clocks, "clocks unlocked, at 1410 MHz")
+        locked, clocks = self.simulate(method="megatron", frequency_mhz=1410)
+        self.assertEqual(clocks, "all instructions at 1410 MHz")
+        self.assertEqual(unlocked["iteration", "time"], locked["iteration", "time"])
+        waiting_j = unlocked["energy_breakdown", "waiting"]
+        self.assertGreater(waiting_j, 0)
+        self.assertEqual(locked["energy_breakdown", "waiting"], 0)
+        self.assertAlmostEqual(unlocked["energy", "per_gpu"], locked["energy", "per_gpu"] + waiting_j, places=3)
+
+        # A method that plans is hardly slower than everything at the highest clock (its planner does not know of
+        # transfers, and gives slack away that they take), and uses less.
+        for method in ("megatron+perseus", "nanobatching+perseus", "kareus"):
+            planned, clocks = self.simulate(method=method)
+            self.assertEqual(clocks, "its fastest plan")
+            uniform, _ = self.simulate(method=method, frequency_mhz=1410)
+            self.assertLess(planned["iteration", "time"], 1.02 * uniform["iteration", "time"])
+            self.assertLess(planned["energy", "cluster"], 0.97 * uniform["energy", "cluster"])
+            later, clocks = self.simulate(method=method, deadline_s=5.5)
+            self.assertEqual(clocks, "its plan of least energy within 5.5 s")
+            self.assertLessEqual(later["iteration", "time"], 5.5)
+            self.assertLess(later["energy", "cluster"], planned["energy", "cluster"])
+            for report in (planned, uniform, later):
+                parts = sum(v for (section, _), v in report.items() if section == "energy_breakdown")
+                self.assertAlmostEqual(parts / report["energy", "per_gpu"], 1, places=6)
+
+        text = read(SCENARIO).replace("method = megatron", "method = kareus\ndeadline_s = 1")
+        path = self.path("s.ini", text)
+        self.assertRegex(self.check(["simulate", path], 1, stdout="").stderr,
+                         rf"^nanojoule: {path}: \[execution\] deadline_s = 1: no plan of kareus takes 1 s or less: the fastest takes 4\.\d+ s\n$")
+
     def test_simulate_another_architecture(self):
         config = self.path("config.json", json.dumps({
             "model_type": "llama", "hidden_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 24,
@@ -117,6 +157,146 @@ class Commands(unittest.TestCase):
         self.assertEqual(own.stdout, run("simulate", SCENARIO, "--format", "csv").stdout)
         wrong = self.check(["simulate", SCENARIO, "--arch", "qwen-9"], 1, stdout="")
         self.assertIn("[workload] model = qwen-9: qwen-9: not in models/archs; shipped: ", wrong.stderr)
+
+    def frontier(self, path, *options):
+        result = self.check(["frontier", path, "--format", "csv", *options], 0, stderr="")
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+
+    def test_frontier(self):
+        rows = self.frontier(SCENARIO, "--method", "all", "--points", "5")
+        self.assertEqual(list(rows[0]), ["method", "plan", "time_s", "energy_j", "average_power_w", "planned_time_s",
+                                         "planned_energy_j", "bound_gap_pct", "waiting_energy_j", "frequencies",
+                                         "launches"])
+        frontiers = {}
+        for row in rows:
+            frontiers.setdefault(row["method"], []).append(row)
+        self.assertEqual([len(plans) for plans in frontiers.values()], [1, 5, 5, 5])
+        for method, plans in frontiers.items():
+            times = [float(plan["time_s"]) for plan in plans]
+            self.assertEqual(times, sorted(times, reverse=True))
+            for plan in plans:
+                self.assertAlmostEqual(float(plan["average_power_w"]) * 16 * float(plan["time_s"]) /
+                                       float(plan["energy_j"]), 1, places=6)
+                stages = plan["frequencies"].split("|")
+                self.assertEqual([len(stage.split()) for stage in stages], [16, 16])
+                self.assertEqual(plan["launches"] != "", method == "kareus")
+                if method != "megatron":
+                    # Transfers between stages are what the planner leaves out.
+                    self.assertGreater(float(plan["time_s"]), float(plan["planned_time_s"]))
+                    self.assertGreaterEqual(float(plan["bound_gap_pct"]), -1e-6)
+                    self.assertLess(float(plan["bound_gap_pct"]), 1)
+        text = self.check(["frontier", SCENARIO, "--method", "all", "--points", "5"], 0, stderr="").stdout
+        self.assertEqual(len(text.splitlines()), 1 + 16)
+
+        # What is asked for by number is the row of that number.
+        last = frontiers["kareus"][-1]
+        (again,) = self.frontier(SCENARIO, "--method", "kareus", "--plan", last["plan"])
+        self.assertEqual(again, last)
+        text = self.check(["frontier", SCENARIO, "--method", "kareus", "--plan", last["plan"]], 0).stdout
+        self.assertIn(f"kareus, plan {last['plan']}: ", text)
+        self.assertIn("  stage 1  " + last["frequencies"].split("|")[1] + "\n", text)
+
+    def test_frontier_of_a_time_or_an_energy(self):
+        for method in ("megatron+perseus", "nanobatching+perseus", "kareus"):
+            one = lambda *options: self.frontier(SCENARIO, "--method", method, *options)[0]
+            plans = self.frontier(SCENARIO, "--method", method, "--points", "60")
+            time = lambda plan: float(plan["time_s"])
+            energy = lambda plan: float(plan["energy_j"])
+            fastest, least = plans[-1], min(plans, key=energy)
+            for latest in (time(fastest), 0.5 * (time(fastest) + time(least)), 100):
+                found = one("--at-time", repr(latest))
+                self.assertLessEqual(time(found), latest)
+                in_time = min(energy(plan) for plan in plans if time(plan) <= latest)
+                self.assertLess(energy(found), 1.002 * in_time)
+                found = one("--at-energy", repr(energy(found)))
+                self.assertLess(time(found), 1.002 * latest)
+            self.assertEqual(one("--at-energy", "1e9"), fastest)
+            # A straggler: between the plan of least energy and the slowest, waiting costs more than being slow.
+            latest = time(least) + 0.5
+            waiting, alone = one("--deadline", repr(latest)), one("--at-time", repr(latest))
+            self.assertLessEqual(time(waiting), latest)
+            self.assertGreater(time(waiting), time(alone))
+            for plan in (waiting, alone):
+                plan["until"] = energy(plan) + 16 * 85 * (latest - time(plan))
+            self.assertAlmostEqual(float(waiting["waiting_energy_j"]), 16 * 85 * (latest - time(waiting)), places=3)
+            self.assertLess(waiting["until"], alone["until"])
+            message = self.check(["frontier", SCENARIO, "--method", method, "--at-time", "1"], 1, stdout="").stderr
+            self.assertEqual(message, f"nanojoule: no plan of {method} takes 1 s or less: "
+                                      f"the fastest takes {time(fastest):.6f} s\n")
+            message = self.check(["frontier", SCENARIO, "--method", method, "--at-energy", "1"], 1, stdout="").stderr
+            self.assertRegex(message, rf"^nanojoule: no plan of {re.escape(method)} uses 1 J or less: "
+                                      r"the least is [\d.]+ J, in [\d.]+ s\n$")
+            message = self.check(["frontier", SCENARIO, "--method", method, "--plan", "99999"], 1, stdout="").stderr
+            self.assertEqual(message, f"nanojoule: {method}: --plan 99999: there are plans 0 (slowest) to "
+                                      f"{fastest['plan']} (fastest)\n")
+
+    def test_frontier_usage(self):
+        for options, message in (
+                (["--method", "magic"], "--method magic: all, megatron, megatron+perseus, nanobatching+perseus or "
+                                        "kareus is needed"),
+                (["--points", "0"], "--points: at least 1 is needed"),
+                (["--plan", "-2"], "--plan: a number from 0 is needed"),
+                (["--plan", "1", "--points", "3"], "--points asks for many plans, --plan for one"),
+                (["--at-time", "nan"], "--at-time, --at-energy and --deadline: more than 0 is needed"),
+                (["--at-energy", "-1"], "--at-time, --at-energy and --deadline: more than 0 is needed"),
+                (["--at-time", "5", "--deadline", "5"], "only one of --at-time, --at-energy and --deadline can be met"),
+                (["--at-time", "5", "--plan", "5"], "--points and --plan choose from the whole frontier, --at-time, "
+                                                    "--at-energy and --deadline one plan of it")):
+            self.check(["frontier", SCENARIO, *options], 2, stdout="", stderr=f"nanojoule: frontier: {message}\n")
+        # Of all methods, those that can; alone, the one that cannot is a failure.
+        path = self.path("s.ini", read(SCENARIO).replace("microbatch_size = 8", "microbatch_size = 1"))
+        result = self.check(["frontier", path, "--method", "all", "--points", "2", "--format", "csv"], 0)
+        methods = [row["method"] for row in csv.DictReader(io.StringIO(result.stdout))]
+        self.assertEqual(methods, ["megatron"] + 2 * ["megatron+perseus"] + 2 * ["kareus"])
+        self.assertRegex(result.stderr, r"^nanojoule: nanobatching\+perseus: .*at least 2 sequences.*\n$")
+        self.assertEqual(self.check(["frontier", path, "--method", "nanobatching+perseus"], 1, stdout="").stderr,
+                         result.stderr)
+
+    def test_replay_of_written_plans(self):
+        """Plans that frontier and solve wrote: what they say they take is what a replay of them takes."""
+        for method in ("megatron+perseus", "nanobatching+perseus", "kareus"):
+            scenario = self.path("s.ini", read(SCENARIO).replace("method = megatron", f"method = {method}"))
+            folder = self.path(method)
+            plans = self.frontier(scenario, "--points", "3", "-o", folder)
+            names = sorted(os.listdir(folder))
+            self.assertEqual(len(names), 6 if method == "kareus" else 3)
+            for plan in plans:
+                name = f"_pipeline_{int(plan['plan']):05d}.py"
+                files = [os.path.join(folder, kind + name) for kind in ("freqs", "scheds")]
+                (row,) = csv.DictReader(io.StringIO(self.check(
+                    ["replay", *(files if method == "kareus" else files[:1]), "--scenario", scenario, "--format",
+                     "csv"], 0, stderr="").stdout))
+                for figure in ("time_s", "dynamic_energy_j", "total_energy_j"):
+                    self.assertAlmostEqual(float(row[figure]) / float(row["ref_" + figure]), 1, places=6)
+                self.assertAlmostEqual(float(row["time_s"]) / float(plan["planned_time_s"]), 1, places=6)
+                # And a scenario that names the files executes that very plan.
+                keys = f"method = {method}\nfreqs_file = {files[0]}\n"
+                if method == "kareus":
+                    keys += f"scheds_file = {files[1]}\n"
+                named = self.path("named.ini", read(SCENARIO).replace("method = megatron\n", keys))
+                report = csv.DictReader(io.StringIO(self.check(["simulate", named, "--format", "csv"], 0).stdout))
+                time = next(float(r["value"]) for r in report if r["metric"] == "time")
+                self.assertAlmostEqual(time, float(plan["time_s"]), places=7)
+
+        # solve: a profile of a clock more and less, the instructions' real times.
+        profile = self.path("p.csv", "stage,instruction,frequency,time,energy\n" + "".join(
+            f"{stage},{kind},{freq},{time},{time * power}\n" for stage in (0, 1)
+            for kind, base in (("forward", 0.1), ("backward", 0.3))
+            for freq, time, power in ((1410, base, 300), (1200, base * 1.12, 250))))
+        folder = self.path("solved")
+        self.check(["solve", profile, "-m", "8", "-p", "85", "--step", "0.05", "-o", folder], 0, stderr="")
+        names = sorted(os.listdir(folder))
+        self.assertGreater(len(names), 3)
+        scenario = self.path("s.ini", read(SCENARIO).replace("method = megatron", "method = megatron+perseus"))
+        for name in names:
+            path = os.path.join(folder, name)
+            (row,) = csv.DictReader(io.StringIO(self.check(
+                ["replay", path, "--scenario", scenario, "--format", "csv"], 0, stderr="").stdout))
+            self.assertEqual(row["plan_id"], name)
+            total_j = float(re.search(r"with P2P: ([\d.]+)", read(path))[1])
+            self.assertAlmostEqual(float(row["ref_total_energy_j"]), total_j, places=6)
+            slow = read(path).count("1200")
+            self.assertTrue(5.25 / 1.2 < float(row["time_s"]) < 5.25 * 1.3 and slow <= 32, row)
 
     def test_replay(self):
         table = self.path("plans.csv", "\n".join([

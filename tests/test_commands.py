@@ -376,41 +376,6 @@ class Commands(unittest.TestCase):
                          f"nanojoule: {bad}: [sweep] frontiers = magic: up to four of megatron, megatron+perseus, "
                          "nanobatching+perseus and kareus, separated by ';', are needed\n")
 
-    def test_frontier(self):
-        out = self.check(["frontier", SCENARIO, "--method", "all", "--points", "3", "--format", "csv"], 0).stdout
-        rows = list(csv.DictReader(io.StringIO(out)))
-        self.assertEqual([r["method"] for r in rows], ["megatron"] + ["megatron+perseus"] * 3
-                         + ["nanobatching+perseus"] * 3 + ["kareus"] * 3)
-        for row in rows[1:]:
-            self.assertLessEqual(float(row["bound_energy_j"]), float(row["planned_energy_j"]) * 1.003)
-            self.assertAlmostEqual(float(row["average_power_w"]),
-                                   float(row["energy_j"]) / float(row["time_s"]) / 16, places=4)
-            stages = row["frequencies"].split("|")
-            self.assertEqual([len(s.split()) for s in stages], [16, 16])
-            self.assertEqual(row["launches"] != "", row["method"] == "kareus")
-        fastest = {r["method"]: float(r["time_s"]) for r in rows}
-        self.assertLess(fastest["kareus"], fastest["nanobatching+perseus"])
-        for time_s in (fastest["kareus"] + 1e-6, 5.0, 6.0):
-            at = next(csv.DictReader(io.StringIO(self.check(
-                ["frontier", SCENARIO, "--method", "kareus", "--at-time", str(time_s), "--format", "csv"], 0).stdout)))
-            self.assertLessEqual(float(at["time_s"]), time_s + 1e-9)
-        self.assertRegex(self.check(["frontier", SCENARIO, "--method", "kareus", "--at-time", "1"], 1).stderr,
-                         r"\Ananojoule: kareus: .*no plan takes 1.000000000 s or less: the fastest takes 4\.")
-        self.assertIn("there are plans 0 to ", self.check(["frontier", SCENARIO, "--method", "kareus", "--plan", "99999"],
-                                                          1).stderr)
-        self.check(["frontier", SCENARIO, "--at-time", "6", "--deadline", "6"], 2, stdout="")
-        self.check(["frontier", SCENARIO, "--method", "magic"], 2, stdout="")
-        # Plans written are read back to the planner's own figures.
-        plans = self.path("plans")
-        self.check(["frontier", SCENARIO, "--method", "kareus", "--points", "2", "-o", plans], 0)
-        names = sorted(os.listdir(plans))
-        self.assertEqual(len(names), 4)
-        out = self.check(["replay", os.path.join(plans, names[1]), os.path.join(plans, names[3]), "--scenario", SCENARIO,
-                          "--format", "csv"], 0).stdout
-        row = next(csv.DictReader(io.StringIO(out)))
-        for figure in ("time_s", "dynamic_energy_j", "total_energy_j"):
-            self.assertAlmostEqual(float(row[figure]) / float(row["ref_" + figure]), 1, places=6)
-
     def test_simulate_planned_methods(self):
         text = read(SCENARIO)
 

@@ -219,25 +219,19 @@ gboolean nj_plot_run(const NjScenario *scenario, const NjPlotOptions *options, c
     if (options->method_name == NULL) {
         ok = nj_scenario_plan(scenario, pipeline, plan, error);
     } else {
-        const NjFrontierOptions frontier = {0.001, 0, scenario->point_to_point};
+        const NjFrontierOptions frontier = {
+            .step_s = NJ_FRONTIER_STEP_S,
+            .point_to_point = scenario->point_to_point,
+            .optimizer = scenario->optimizer,
+        };
         NjExecutedPlan executed;
         execution = nj_method_execution(method);
         how.unlocked = method == NJ_METHOD_MEGATRON;
-        // The fastest plan is a frontier of one point; any other is asked for by its time.
-        if (isfinite(options->time_s)) {
-            ok = nj_frontier_at(workload, method, scenario->schedule, &frontier, options->time_s, TRUE,
-                                &executed, error);
-        } else {
-            g_auto(NjFrontier) one = {0};
-            const NjFrontierOptions ends = {0.001, 1, scenario->point_to_point};
-            ok = nj_frontier_run(workload, method, scenario->schedule, &ends, &one, error);
-            if (ok) {
-                executed = g_array_index(one.plans, NjExecutedPlan, one.plans->len - 1);
-                NjPlan copy;
-                nj_plan_copy(&executed.plan, &copy);
-                executed.plan = copy;
-            }
-        }
+        g_autoptr(NjPlanning) planning =
+            nj_planning_new(workload, method, scenario->schedule, &frontier, error);
+        ok = planning != NULL &&
+             (isfinite(options->time_s) ? nj_planning_by(planning, options->time_s, FALSE, &executed, error)
+                                        : nj_planning_fastest(planning, &executed, error));
         if (ok)
             *plan = executed.plan;
     }

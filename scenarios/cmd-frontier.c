@@ -249,6 +249,9 @@ static void print_people(const GArray *results, const NjWorkload *workload)
             nj_table_set_real(table, c, nj_table_get_real(whole, row, c));
     }
     nj_table_print(table, NJ_FORMAT_TEXT, stdout);
+    g_autofree char *note = nj_gpu_note(&workload->gpu);
+    if (note != NULL)
+        g_print("\nNote: %s.\n", note);
 }
 
 // One folder a method where there are several.

@@ -184,6 +184,20 @@ static void print_planner_differences(const NjComparison *comparison, FILE *out)
                 n, time / n, energy / n, gap);
 }
 
+// Says of every GPU once that its constants are carried over, where they are.
+static void print_notes(const NjComparison *comparison, FILE *out)
+{
+    g_autoptr(GHashTable) said = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < comparison->configurations->len; i++) {
+        const NjComparisonConfiguration *c = comparison->configurations->pdata[i];
+        g_autofree char *note = nj_gpu_note(&c->workload.gpu);
+        if (note == NULL || g_hash_table_contains(said, note))
+            continue;
+        fprintf(out, "Note: %s.\n", note);
+        g_hash_table_add(said, g_steal_pointer(&note));
+    }
+}
+
 void nj_comparison_print(const NjComparison *comparison, FILE *out)
 {
     double mean_abs, max_abs;
@@ -200,4 +214,5 @@ void nj_comparison_print(const NjComparison *comparison, FILE *out)
         fprintf(out, "The authors' second run against published, %u cells: %.2f points, largest %.2f.\n",
                 n_rerun, mean_abs, max_abs);
     print_planner_differences(comparison, out);
+    print_notes(comparison, out);
 }

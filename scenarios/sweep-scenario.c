@@ -16,6 +16,7 @@ static const char *const literal_keys[] = {"cluster.layers_per_stage", NULL};
 
 enum {
     POINT_GPUS,
+    POINT_CALIBRATED,
     POINT_TIME,
     POINT_ENERGY,
     POINT_ENERGY_STATIC,
@@ -34,6 +35,9 @@ enum {
 
 static const NjColumn point_columns[N_POINT_COLUMNS] = {
     [POINT_GPUS] = {"gpus", NJ_COLUMN_INTEGER, 0, "1", "GPUs of the cluster"},
+    [POINT_CALIBRATED] =
+        {"gpu_calibrated", NJ_COLUMN_TEXT, 0, "",
+         "yes: the GPU's constants were fitted on it; no: they are carried over from another"},
     [POINT_TIME] = {"time_s", NJ_COLUMN_REAL, 4, "s", "time of an iteration"},
     [POINT_ENERGY] = {"energy_j", NJ_COLUMN_REAL, 1, "J", "energy of an iteration, all GPUs"},
     [POINT_ENERGY_STATIC] = {"energy_static_j", NJ_COLUMN_REAL, 1, "J", "its static part, all GPUs"},
@@ -365,6 +369,7 @@ static gboolean evaluate(NjEvaluator *evaluator, const NjGrid *grid, guint point
     if (!nj_scenario_from_keyfile(&scenario, self->file, self->path, &failure))
         return take_reason(self, result, failure, error);
     nj_table_set_integer(points, POINT_GPUS, nj_parallelism_gpus(&scenario.workload.parallelism));
+    nj_table_set_text(points, POINT_CALIBRATED, scenario.workload.gpu.calibrated ? "yes" : "no");
     if (!check_memory(&scenario, result))
         return TRUE;
     NjIteration iteration;

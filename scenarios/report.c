@@ -245,4 +245,13 @@ void nj_report_iteration(const NjScenario *scenario, const NjIteration *iteratio
     memory_of(scenario, &memory);
     if (nj_memory_total(&memory) > scenario->workload.gpu.hbm_gib * NJ_GIB)
         fprintf(out, "\nNote: this does not fit into the memory of %s.\n", scenario->workload.gpu.name);
+    double peak_w = 0;
+    for (guint s = 0; s < iteration->n_stages; s++)
+        peak_w = fmax(peak_w, iteration->stages[s].sum.peak_w);
+    if (peak_w > scenario->workload.gpu.power_limit_w)
+        fprintf(out,
+                "\nNote: the peak of single kernels is above the board's limit of %g W, which holds for "
+                "averages over "
+                "many kernels; nothing is throttled here.\n",
+                scenario->workload.gpu.power_limit_w);
 }

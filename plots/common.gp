@@ -18,6 +18,11 @@ pink = 0xCC79A7
 gray = 0x999999
 light = 0xDDDDDD
 
+# The SVG terminal sets labels of axes further out than those that know their fonts.
+label_up = svg ? 0.9 : 0.3
+label_right = svg ? -0.8 : 0.6
+set xtics offset 0,(svg ? 0.45 : 0)
+
 # Methods: Megatron-LM, + Perseus, nanobatching + Perseus, Kareus.
 array method_color[4] = [black, orange, sky, red]
 array method_name[4] = ["Megatron-LM", "Megatron-LM + Perseus", "Nanobatching + Perseus", "Kareus"]
@@ -48,7 +53,7 @@ add_entry = 'entry = entry + 1; \
   ex = entry_x / width; ey = 1 - entry_y / height; \
   set label 1001 + entry entry_text at screen (entry_x + 14) / width, screen ey left textcolor rgb "#222222"; \
   if (entry_mark > 0) { set label 1050 + entry " " at screen ex, screen ey point pointtype entry_mark \
-    pointsize (entry_mark == 5 ? 1.3 : 1.1) linewidth 1.6 linecolor rgb entry_color; }; \
+    pointsize (entry_mark == 5 ? 0.9 : 0.75) linewidth 1.6 linecolor rgb entry_color; }; \
   if (entry_mark == 0) { set arrow 1001 + entry from screen ex - 9.0 / width, screen ey to \
     screen ex + 9.0 / width, screen ey nohead linewidth 1.8 dashtype entry_dash linecolor rgb entry_color; }; \
   if (entry_mark == -1) { set object 1001 + entry rectangle center screen ex, screen ey \

@@ -124,13 +124,14 @@ static gboolean append_terminal(const NjFigure *figure, const char *output, cons
         g_string_append_printf(
             out, "set terminal svg size %d,%d noenhanced font 'Helvetica,14' background '#ffffff'\n", w, h);
     else if (g_str_has_suffix(output, ".png"))
-        g_string_append_printf(
-            out, "set terminal pngcairo size %d,%d noenhanced font 'Helvetica,11' fontscale 2 linewidth 2\n",
-            2 * w, 2 * h);
-    else if (g_str_has_suffix(output, ".pdf"))
         g_string_append_printf(out,
-                               "set terminal pdfcairo size %.3fin,%.3fin noenhanced font 'Helvetica,11'\n",
-                               w / 96.0, h / 96.0);
+                               "set terminal pngcairo size %d,%d noenhanced font 'Helvetica,11' fontscale 2 "
+                               "linewidth 2 pointscale 3\n",
+                               2 * w, 2 * h);
+    else if (g_str_has_suffix(output, ".pdf"))
+        g_string_append_printf(
+            out, "set terminal pdfcairo size %.3fin,%.3fin noenhanced font 'Helvetica,11' pointscale 1.5\n",
+            w / 96.0, h / 96.0);
     else {
         g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE, "%s: a name that ends in .svg, .png or .pdf is needed",
                     output);
@@ -148,8 +149,8 @@ char *nj_figure_script(const NjFigure *figure, const char *kind, const char *out
     g_autoptr(GString) script = g_string_new(NULL);
     if (!append_terminal(figure, output, written, script, error))
         return NULL;
-    g_string_append_printf(script, "width = %d\nheight = %d\n%s", figure->width, figure->height,
-                           figure->head->str);
+    g_string_append_printf(script, "width = %d\nheight = %d\nsvg = %d\n%s", figure->width, figure->height,
+                           g_str_has_suffix(output, ".svg"), figure->head->str);
     if (!append_script(script, "common", error) || !append_script(script, kind, error))
         return NULL;
     g_string_append(script, "set output\n");

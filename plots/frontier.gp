@@ -36,7 +36,7 @@ do for [p = 0:n_panels - 1] {
   if (p > 0) {
     eval drop_legend
   }
-  set xlabel "iteration time (s)" offset 0,0.3
+  set xlabel "iteration time (s)" offset 0,label_up
   set ylabel "energy of an iteration (kJ)" offset 1,0
   set xrange [*:*]
   set yrange [*:*]
@@ -51,14 +51,14 @@ do for [p = 0:n_panels - 1] {
   set ytics autofreq nomirror
   plot for [m = 0:3] $plans using ($1 == p && $2 == m ? $3 : 1/0):4 with linespoints \
          linecolor rgb method_color[m + 1] pointtype method_point[m + 1] \
-         pointsize (m == 0 ? 1.3 : 0.8) linewidth 1.6, \
+         pointsize (m == 0 ? 0.9 : 0.55) linewidth 1.6, \
        $arrows using ($1 == p ? $3 : 1/0):4:($5 - $3):($6 - $4) with vectors head filled size screen 0.012,20 \
          linecolor rgb "#444444" linewidth 1.4, \
        $arrows using ($1 == p && strcol(2) eq "iso-time" ? $3 : 1/0):4:7 with labels left offset 0.7,0.5 \
          textcolor rgb "#222222", \
        $arrows using ($1 == p && strcol(2) eq "iso-energy" ? $3 : 1/0):4:7 with labels center offset 0,1 \
          textcolor rgb "#222222", \
-       $published using ($1 == p ? $2 : 1/0):3 with points pointtype 12 pointsize 1.3 linewidth 1.6 \
+       $published using ($1 == p ? $2 : 1/0):3 with points pointtype 12 pointsize 0.88 linewidth 1.6 \
          linecolor rgb "#444444"
 }
 unset multiplot

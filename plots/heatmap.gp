@@ -10,10 +10,10 @@ set style textbox opaque noborder fillcolor rgb "#ffffff" margins 1,0.6
 set border 0
 unset grid
 set tics scale 0
-set xlabel x_title offset 0,0.3
+set xlabel x_title offset 0,label_up
 set ylabel y_title offset -0.5,0
 set cbrange [value_low:value_high]
-set cblabel value_title offset 0.8,0
+set cblabel value_title offset label_right,0
 set colorbox user origin screen 1 - 88.0 / width, screen below / height \
   size screen 14.0 / width, screen 1 - (40.0 + below) / height
 do for [i = 1:n_reasons] {

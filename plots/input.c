@@ -127,6 +127,7 @@ gboolean nj_plot_input_open(NjPlotInput *input, const char *path, const NjPlotKi
         input->csv = nj_csv_read(path, error);
         if (input->csv == NULL)
             return FALSE;
+        input->path = input->csv->path;
         input->table = table_from_csv(input->csv);
         return TRUE;
     case NJ_N_INPUTS:

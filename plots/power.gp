@@ -7,7 +7,7 @@ do for [i = 1:n_shown] {
 }
 array stage_color[8] = [blue, orange, green, pink, sky, red, black, gray]
 set multiplot
-set lmargin at screen 92.0 / width
+set lmargin at screen 80.0 / width
 set rmargin at screen 1 - 20.0 / width
 set xrange [0:duration_s]
 entry_text = "mean over 1/480 of the time"
@@ -33,7 +33,7 @@ do for [i = 1:n_shown] {
   set format x ""
   set yrange [0:top_w]
   set ytics 100
-  set ylabel sprintf("stage %d\npower (W)", stage_of[i]) offset -0.5,0
+  set ylabel sprintf("stage %d power (W)", stage_of[i]) offset 1,0
   plot $power using ($1 == stage_of[i] ? $2 : 1/0):4 with steps linecolor rgb "#b0b0b0" linewidth 1, \
        $power using ($1 == stage_of[i] ? $2 : 1/0):3 with steps linecolor rgb stage_color[i] linewidth 1.4, \
        average[i] with lines linecolor rgb "#000000" linewidth 1.4 dashtype 2, \
@@ -43,8 +43,8 @@ do for [i = 1:n_shown] {
 set tmargin at screen 1 - head - n_shown * each - 4.0 / height
 set bmargin at screen 50.0 / height
 set format x "%g"
-set xlabel "time (s)" offset 0,0.3
-set ylabel "clock (MHz)" offset -0.5,0
+set xlabel "time (s)" offset 0,label_up
+set ylabel "clock (MHz)" offset 1,0
 set yrange [clock_low - 60:clock_high + 60]
 set ytics 250
 plot for [i = 1:n_shown] $power using ($1 == stage_of[i] ? $2 : 1/0):5 with steps \

@@ -8,7 +8,7 @@
 
 #define CHANGE 0.1
 #define MAX_SHOWN 14
-#define N_POINTS 60 // of a frontier: the published ten would show which point is near, not the trend
+#define N_POINTS 40 // of a frontier: the published ten would show which point is near, not the trend
 
 enum { ISO_TIME, ISO_ENERGY, N_REDUCTIONS };
 enum { BASE, LOW, HIGH, N_SIDES };

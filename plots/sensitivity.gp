@@ -13,7 +13,7 @@ entry_text = "constant 10 % higher"
 entry_color = orange
 eval add_entry
 set tmargin at screen 1 - 66.0 / height
-set bmargin at screen 76.0 / height
+set bmargin at screen 82.0 / height
 set yrange [-n_shown + 0.4:0.6]
 set xrange [-span * 1.1:span * 1.1]
 set style fill solid 1 noborder
@@ -25,7 +25,7 @@ do for [p = 0:1] {
   set rmargin at screen names + (p + 1) * each - 14.0 / width
   set xlabel sprintf("%s of %.1f %%:\nchange (percentage points)", \
     p == 0 ? "iso-time energy reduction" : "iso-energy time reduction", \
-    p == 0 ? base_iso_time : base_iso_energy) offset 0,0.3
+    p == 0 ? base_iso_time : base_iso_energy) offset 0,label_up
   if (p == 0) {
     set ytics scale 0 ()
     do for [i = 1:n_shown] {

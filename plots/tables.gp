@@ -31,7 +31,7 @@ do for [p = 0:n_panels - 1] {
   set lmargin at screen names + p * each
   set rmargin at screen names + (p + 1) * each - 14.0 / width
   set title metric_name[p + 1] offset 0,-0.7
-  set xlabel "reduction (%)" offset 0,0.4
+  set xlabel "reduction (%)" offset 0,label_up
   set xrange [*:*]
   set yrange [*:*]
   stats $cells using ($1 == p ? $3 : NaN) nooutput
@@ -53,11 +53,11 @@ do for [p = 0:n_panels - 1] {
   }
   plot $cells using ($1 == p ? $4 : 1/0):(-$2):($3 - $4):(0) with vectors nohead linecolor rgb "#999999" \
          linewidth 2, \
-       $cells using ($1 == p ? $5 : 1/0):(-$2) with points pointtype 2 pointsize 0.8 linewidth 1.6 \
+       $cells using ($1 == p ? $5 : 1/0):(-$2) with points pointtype 2 pointsize 0.54 linewidth 1.6 \
          linecolor rgb "#666666", \
-       $cells using ($1 == p ? $4 : 1/0):(-$2) with points pointtype 6 pointsize 0.9 linewidth 1.8 \
+       $cells using ($1 == p ? $4 : 1/0):(-$2) with points pointtype 6 pointsize 0.61 linewidth 1.8 \
          linecolor rgb black, \
-       $cells using ($1 == p ? $3 : 1/0):(-$2) with points pointtype 7 pointsize 0.8 \
+       $cells using ($1 == p ? $3 : 1/0):(-$2) with points pointtype 7 pointsize 0.54 \
          linecolor rgb red, \
        $cells using ($1 == p && $6 == 1 ? low - 2 : 1/0):(-$2):("none published") with labels left \
          textcolor rgb "#777777"

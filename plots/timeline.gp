@@ -9,14 +9,14 @@ if (!zoomed) {
   set bmargin at screen 50.0 / height
   set xrange [0:duration_s * 1.004]
   set yrange [-n_stages + 0.45:0.55]
-  set xlabel "time (s)" offset 0,0.3
+  set xlabel "time (s)" offset 0,label_up
   set ytics scale 0 ()
   do for [s = 0:n_stages - 1] {
     set ytics add (sprintf("stage %d", s) -s)
   }
   unset grid
   set cbrange [power_low:power_high]
-  set cblabel "average power (W)" offset 0.6,0
+  set cblabel "average power (W)" offset label_right,0
   set cbtics scale 0.3
   set colorbox user origin screen 1 - 76.0 / width, screen 50.0 / height \
     size screen 14.0 / width, screen 1 - 116.0 / height
@@ -78,7 +78,7 @@ if (!zoomed) {
   set tmargin at screen 140.0 / height
   set bmargin at screen 50.0 / height
   set format x "%g"
-  set xlabel "time since the instruction began (ms)" offset 0,0.3
+  set xlabel "time since the instruction began (ms)" offset 0,label_up
   set ylabel sprintf("SMs held\n(of %d)", sm_count) offset -4,0
   set yrange [0:most_sms * 1.2]
   set ytics autofreq 0, ceil(most_sms / 15.0) * 5

@@ -38,6 +38,7 @@ typedef struct {
     double attention_backward_share; // backward has 2.5 times the forward's work
     double hbm_efficiency;           // of HBM-bound kernels, over the data-sheet rate
     double kernel_gap_us;
+    double embedding_token_us; // backward, per token outside the rank's slice of the vocabulary
 
     // Collectives
     double allreduce_share; // rate inside training over the rate alone

@@ -281,7 +281,12 @@ void nj_stage_ends_build(NjStageEnds *ends, const NjWorkload *workload, int sequ
         return;
     }
     add_memory(&ends->embedding_forward, NJ_ROLE_OTHER, &s, "embedding", 8 * s.n * s.d);
-    add_memory(&ends->embedding_backward, NJ_ROLE_OTHER, &s, "embedding-backward", 8 * s.n * s.d);
+    // The dense gradient of the rank's slice is cleared, written and added to the fp32 main gradient. Tokens
+    // outside the slice are all masked to its first row, whose sum is a chain of dependent additions.
+    add_memory(&ends->embedding_backward, NJ_ROLE_OTHER, &s, "embedding-backward",
+               8 * s.n * s.d + 12 * s.vocab * s.d);
+    ends->embedding_backward.kernels[0].latency_s +=
+        1e-6 * s.gpu->embedding_token_us * s.n * (1 - 1.0 / s.tp);
     add_memory(&ends->head_forward, NJ_ROLE_NORM, &s, "norm", 4 * s.n * s.d);
     add_linear(&ends->head_forward, &s, "lm-head", s.d, s.vocab);
     add_memory(&ends->head_forward, NJ_ROLE_OTHER, &s, "loss", 12 * s.n * s.vocab);

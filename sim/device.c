@@ -16,7 +16,7 @@ NjClock nj_clock_at(const NjDeviceSpec *spec, double freq_mhz)
         .link_rate = pow(x, spec->link_freq_exponent),
         .v2 = v2,
         .traffic_scale = spec->unscaled_share + (1.0 - spec->unscaled_share) * v2,
-        .clock_w = spec->clock_w * x * v2,
+        .clock_w = spec->clock_w * v2,
         .collective_sm_w = spec->collective_sm_w * x * v2,
     };
 }
@@ -66,6 +66,9 @@ NjRates nj_device_rates(const NjDeviceSpec *spec, const NjClock *clock, const Nj
         slow_collective =
             compute->kind == NJ_KERNEL_MEMORY ? spec->overlap_comm_memory : spec->overlap_comm_gemm;
     }
+    // Arithmetic waits for a memory system that is busy: that part of its time goes with the HBM rate.
+    if (both && compute->kind != NJ_KERNEL_MEMORY)
+        slow_compute = 1.0 + (slow_compute - 1.0) * clock->sm_rate / clock->hbm_rate;
     const double free_sms = held ? (spec->sm_count - sms) / spec->sm_count : 1.0;
     const double saturation = collective != NULL ? fmin(1.0, sms / spec->saturation_sms) : 1.0;
 

@@ -9,12 +9,13 @@
 // n to the compute kernel and drives its link at min(1, n / K) of the rate (each SM moves so many
 // bytes a second, until the link is full). Overlapped, each is slowed
 // further by an interference factor (caches, memory controllers, issue slots) that depends on what the
-// compute kernel is bound by. HBM is shared max-min fair: nobody gets more than it asks for, what is left is
-// split evenly.
+// compute kernel is bound by; what arithmetic loses so, it waits for the memory system, and that time
+// goes with x^-a instead of 1/x. HBM is shared max-min fair: nobody gets more than it asks for, what is left
+// is split evenly.
 //
-// Power. static (always) + clock tree (while anything runs; ~ x V^2) + the SMs that a collective
-// occupies from its launch to its end (~ x V^2) + per unit of work: arithmetic ~ V^2,
-// HBM and link traffic ~ u + (1 - u) V^2.
+// Power. static (always) + an active chip's (clock tree and leakage while anything runs; ~ V^2) + the SMs
+// that a collective occupies from its launch to its end (~ x V^2) + per unit of work: arithmetic ~ V^2, HBM
+// and link traffic ~ u + (1 - u) V^2.
 
 #include "sim/kernel.h"
 
@@ -30,7 +31,7 @@ typedef struct {
     double unscaled_share;      // u
     double static_w;            // drawn always
     double waiting_w;           // dynamic, while no task runs
-    double clock_w;             // clock tree at f_max while a compute kernel works
+    double clock_w;             // clock tree and leakage of an active chip at V(f_max)
     double collective_sm_w;     // per SM that a collective occupies, from its launch to its end, at f_max
     double saturation_sms;      // K
     double overlap_gemm;        // slow-down (>= 1) of a GEMM beside a collective

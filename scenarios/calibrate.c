@@ -210,11 +210,15 @@ static void jacobian_column(gpointer data, gpointer user)
     Columns *columns = user;
     gsl_vector *x = gsl_vector_alloc(columns->x->size), *f = gsl_vector_alloc(columns->f->size);
     gsl_vector_memcpy(x, columns->x);
-    gsl_vector_set(x, i, gsl_vector_get(x, i) + STEP);
+    // At the upper bound a step up would see nothing but the bound.
+    const NjConstant *c = constant_at(columns->fit, i);
+    const gboolean at_bound = c->prior + c->width * (gsl_vector_get(x, i) + STEP) > c->field->maximum;
+    const double step = at_bound ? -STEP : STEP;
+    gsl_vector_set(x, i, gsl_vector_get(x, i) + step);
     const int status = residuals(x, columns->fit, f);
     if (status == GSL_SUCCESS) {
         gsl_vector_sub(f, columns->f);
-        gsl_vector_scale(f, 1 / STEP);
+        gsl_vector_scale(f, 1 / step);
         gsl_matrix_set_col(columns->jacobian, i, f);
     } else {
         g_mutex_lock(&columns->fit->lock);

@@ -56,7 +56,10 @@ static void take_frontier(Panel *panel, const NjFrontier *frontier)
 
 static gboolean from_scenario(const NjScenario *scenario, GArray *panels, GError **error)
 {
-    const NjFrontierOptions options = {0.001, 12, scenario->point_to_point};
+    const NjFrontierOptions options = {.step_s = NJ_FRONTIER_STEP_S,
+                                       .n_points = 12,
+                                       .point_to_point = scenario->point_to_point,
+                                       .optimizer = scenario->optimizer};
     Panel *panel = add_panel(panels, nj_plot_title(&scenario->workload));
     for (guint m = 0; m < NJ_N_METHODS; m++) {
         g_auto(NjFrontier) frontier = {0};
@@ -105,38 +108,90 @@ static int need_column(const NjTable *table, const char *path, const char *name,
     return column;
 }
 
-// Rows with method, time_s, energy_j, and point where there are several workloads.
+// A point of a sweep in words: its values on the axes, which stand between point and status.
+static char *describe_point(const NjTable *points, guint row)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    const int status = nj_table_find_column(points, "status");
+    for (int c = 1; c < status; c++) {
+        const NjColumn *column = nj_table_column(points, (guint)c);
+        g_string_append(text, text->len > 0 ? ", " : "");
+        if (column->type == NJ_COLUMN_TEXT)
+            g_string_append(text, nj_table_get_text(points, row, (guint)c));
+        else
+            g_string_append_printf(text, "%s %g", column->name, nj_plot_number(points, row, (guint)c));
+    }
+    return g_strdup(text->len > 0 ? text->str : "the sweep's one point");
+}
+
+// Titles of the workloads to show, by point (gint64 * -> char *); NULL for a table without a sweep's points.
+static GHashTable *find_points(NjPlotInput *input, const NjPlotOptions *options, GError **error)
+{
+    g_autoptr(GHashTable) titles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    g_autoptr(NjTable) points = nj_plot_rows(input, "points", options, error);
+    if (points == NULL)
+        return NULL;
+    for (guint row = 0; row < nj_table_n_rows(points); row++) {
+        const gint64 point = nj_table_get_integer(points, row, 0);
+        g_hash_table_insert(titles, g_memdup2(&point, sizeof point), describe_point(points, row));
+    }
+    return g_steal_pointer(&titles);
+}
+
+// The method, time and energy of rows, and their workload.
+typedef struct {
+    NjTable *rows; // not owned
+    int method, time, energy, point;
+} Columns;
+
+static gboolean find_columns(NjTable *rows, const char *path, Columns *columns, GError **error)
+{
+    *columns = (Columns){.rows = rows, .point = nj_table_find_column(rows, "point")};
+    return (columns->method = need_column(rows, path, "method", error)) >= 0 &&
+           (columns->time = need_column(rows, path, "time_s", error)) >= 0 &&
+           (columns->energy = need_column(rows, path, "energy_j", error)) >= 0;
+}
+
+static gboolean method_of(const Columns *columns, const char *path, guint row, NjMethod *method,
+                          GError **error)
+{
+    const gboolean text = nj_table_column(columns->rows, (guint)columns->method)->type == NJ_COLUMN_TEXT;
+    const char *name = text ? nj_table_get_text(columns->rows, row, (guint)columns->method) : NULL;
+    if (name != NULL && nj_method_parse(name, method))
+        return TRUE;
+    g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                "%s: method '%s': megatron, megatron+perseus, nanobatching+perseus or kareus is needed", path,
+                name != NULL ? name : "");
+    return FALSE;
+}
+
+// Rows with method, time_s, energy_j, and point where there are several workloads. --where chooses points of
+// a store, rows of a table.
 static gboolean from_rows(NjPlotInput *input, const NjPlotOptions *options, GArray *panels, GError **error)
 {
-    g_autoptr(NjTable) rows = nj_plot_rows(input, "frontiers", options, error);
-    if (rows == NULL)
+    const NjPlotOptions all = {.where = input->type == NJ_INPUT_TABLE ? options->where : NULL};
+    g_autoptr(NjTable) rows = nj_plot_rows(input, "frontiers", &all, error);
+    g_autoptr(GHashTable) titles = NULL;
+    Columns columns;
+    if (rows == NULL || !find_columns(rows, input->path, &columns, error))
         return FALSE;
-    const int method_column = need_column(rows, input->path, "method", error);
-    const int time_column = method_column < 0 ? -1 : need_column(rows, input->path, "time_s", error);
-    const int energy_column = time_column < 0 ? -1 : need_column(rows, input->path, "energy_j", error);
-    const int point_column = nj_table_find_column(rows, "point");
-    if (energy_column < 0)
+    if (input->type == NJ_INPUT_STORE && (titles = find_points(input, options, error)) == NULL)
         return FALSE;
-    double last = (double)NAN;
+    gint64 last = -1;
     for (guint row = 0; row < nj_table_n_rows(rows); row++) {
-        const double id = point_column >= 0 ? nj_plot_number(rows, row, (guint)point_column) : 0;
-        const char *name = nj_table_column(rows, (guint)method_column)->type == NJ_COLUMN_TEXT
-                               ? nj_table_get_text(rows, row, (guint)method_column)
-                               : NULL;
-        const Point point = {nj_plot_number(rows, row, (guint)time_column),
-                             nj_plot_number(rows, row, (guint)energy_column)};
+        const gint64 id = columns.point >= 0 ? (gint64)nj_plot_number(rows, row, (guint)columns.point) : 0;
+        const char *title = titles != NULL ? g_hash_table_lookup(titles, &id) : NULL;
+        const Point point = {nj_plot_number(rows, row, (guint)columns.time),
+                             nj_plot_number(rows, row, (guint)columns.energy)};
         NjMethod method;
-        if (name == NULL || !nj_method_parse(name, &method)) {
-            g_set_error(
-                error, NJ_ERROR, NJ_ERROR_INPUT,
-                "%s: method '%s': megatron, megatron+perseus, nanobatching+perseus or kareus is needed",
-                input->path, name != NULL ? name : "");
+        if (!method_of(&columns, input->path, row, &method, error))
             return FALSE;
-        }
-        if (!isfinite(point.time_s) || !isfinite(point.energy_j))
+        if ((titles != NULL && title == NULL) || !isfinite(point.time_s) || !isfinite(point.energy_j))
             continue;
         if (panels->len == 0 || id != last)
-            add_panel(panels, point_column >= 0 ? g_strdup_printf("point %.0f", id) : g_strdup(""));
+            add_panel(panels, title != NULL        ? g_strdup(title)
+                              : columns.point >= 0 ? g_strdup_printf("point %" G_GINT64_FORMAT, id)
+                                                   : g_strdup("Time and energy of an iteration"));
         last = id;
         g_array_append_val(g_array_index(panels, Panel, panels->len - 1).points[method], point);
     }

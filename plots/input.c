@@ -207,7 +207,8 @@ gboolean nj_plot_run(const NjScenario *scenario, const NjPlotOptions *options, c
     const NjWorkload *workload = &scenario->workload;
     NjMethod method = scenario->method;
     NjExecution execution = nj_scenario_execution(scenario);
-    NjExecuteOptions how = {.point_to_point = scenario->point_to_point, .observer = observer};
+    NjExecuteOptions how = nj_scenario_execute_options(scenario);
+    how.observer = observer;
     gboolean ok;
     if (options->method_name != NULL && !nj_method_parse(options->method_name, &method)) {
         g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE,

@@ -27,7 +27,10 @@ typedef struct {
 static gboolean run_method(const NjScenario *scenario, const NjWorkload *workload, NjMethod method,
                            NjFrontier *frontier, GError **error)
 {
-    const NjFrontierOptions options = {0.001, N_POINTS, scenario->point_to_point};
+    const NjFrontierOptions options = {.step_s = NJ_FRONTIER_STEP_S,
+                                       .n_points = N_POINTS,
+                                       .point_to_point = scenario->point_to_point,
+                                       .optimizer = scenario->optimizer};
     return nj_frontier_run(workload, method, scenario->schedule, &options, frontier, error);
 }
 

@@ -302,6 +302,29 @@ def check_frontier(folder, comparison, scenario, store):
     script_of("-", "frontier", "--where", "point < 12", stdin=many)
     assert fails("plot", store, "frontier", "--script") == store + ": no plans of a frontier in it"
 
+    # What `frontier` prints, and what a sweep of frontiers stores.
+    text = run("frontier", scenario, "--method", "all", "--points", "6", "--format", "csv").stdout
+    _, blocks = script_of("-", "frontier", stdin=text)
+    wanted = sorted((float(r["time_s"]), float(r["energy_j"]) / 1e3) for r in read_rows(text))
+    assert all(close(a[0], b[0]) and close(a[1], b[1]) for a, b in zip(
+        wanted, sorted((r["time_s"], r["energy_kj"]) for r in blocks["plans"]), strict=True))
+    sweep, stored = os.path.join(folder, "sweep.ini"), os.path.join(folder, "frontiers.h5")
+    write(sweep, SCENARIO.replace("= tp4", "= tp4;tp8") % "a100-sxm4-40gb" +
+          "[sweep]\nfrontiers = megatron+perseus;kareus\nbaseline = megatron+perseus\npoints = 5\n")
+    run("sweep", sweep, "-q", "-o", stored)
+    _, blocks = script_of(stored, "frontier")
+    assert [r["title"] for r in blocks["titles"]] == ["tp4", "tp8"], blocks["titles"]
+    rows = read_rows(run("show", stored, "frontiers", "--format", "csv").stdout)
+    for panel in (0, 1):
+        wanted = sorted(float(r["time_s"]) for r in rows if int(r["point"]) == panel)
+        found = sorted(r["time_s"] for r in blocks["plans"] if r["panel"] == panel)
+        assert len(wanted) == 10 and all(close(a, b) for a, b in zip(wanted, found, strict=True))
+    draw(folder, stored, "frontier")
+    _, blocks = script_of(stored, "frontier", "--where", "parallelism = tp8")
+    assert [r["title"] for r in blocks["titles"]] == ["tp8"]
+    assert fails("plot", stored, "frontier", "--script", "--where", "parallelism = x") == \
+        stored + ": no plans of a frontier meet --where"
+
 
 def check_tables(folder, comparison):
     text = run("run", comparison, "--format", "csv").stdout

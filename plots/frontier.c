@@ -77,7 +77,7 @@ static gboolean from_scenario(const NjScenario *scenario, GArray *panels, GError
 
 static gboolean from_comparison(NjComparison *comparison, guint jobs, GArray *panels, GError **error)
 {
-    if (!nj_comparison_run(comparison, jobs, NULL, error))
+    if (!nj_comparison_run(comparison, jobs, NULL, NULL, error))
         return FALSE;
     for (guint i = 0; i < comparison->configurations->len; i++) {
         const NjComparisonConfiguration *configuration = comparison->configurations->pdata[i];

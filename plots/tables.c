@@ -34,7 +34,7 @@ static char *row_name(const char *model, const char *parallelism, int microbatch
 
 static gboolean from_comparison(NjComparison *comparison, guint jobs, GArray *cells, GError **error)
 {
-    if (!nj_comparison_run(comparison, jobs, NULL, error))
+    if (!nj_comparison_run(comparison, jobs, NULL, NULL, error))
         return FALSE;
     for (guint i = 0; i < comparison->cells->len; i++) {
         const NjComparisonCell *from = &g_array_index(comparison->cells, NjComparisonCell, i);

@@ -133,7 +133,7 @@ static gboolean run_method(const NjScenario *scenario, NjMethod method, const Op
     g_autoptr(NjPlanning) planning =
         nj_planning_new(&scenario->workload, method, scenario->schedule, &how, error);
     if (planning != NULL && !is_single(options) &&
-        nj_frontier_execute(planning, method, n_points, &result->frontier, error))
+        nj_frontier_execute(planning, method, n_points, NULL, &result->frontier, error))
         return TRUE;
     if (planning != NULL && is_single(options) && run_single(planning, options, &plan, error)) {
         result->frontier = (NjFrontier){method, g_array_new(FALSE, TRUE, sizeof(NjExecutedPlan))};

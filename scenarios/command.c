@@ -16,6 +16,46 @@ static gboolean usage_error(const NjCommand *command, const char *message, int *
     return FALSE;
 }
 
+// The option of a word such as "-j2", NULL for other words.
+static const GOptionEntry *option_with_value(const GOptionEntry *entries, const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0' || word[2] == '\0')
+        return NULL;
+    for (const GOptionEntry *entry = entries; entry != NULL && entry->long_name != NULL; entry++)
+        if (entry->short_name == word[1] && entry->arg != G_OPTION_ARG_NONE)
+            return entry;
+    return NULL;
+}
+
+// The arguments, with "-j2" as "-j" and "2": GLib does not take an option and its value in one word, as make
+// and others do. Transfer full.
+static GStrv split_words(const GOptionEntry *entries, int argc, char **argv)
+{
+    GPtrArray *words = g_ptr_array_new();
+    gboolean options = TRUE;
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        options = options && !g_str_equal(word, "--");
+        if (options && option_with_value(entries, word) != NULL) {
+            g_ptr_array_add(words, g_strndup(word, 2));
+            word += 2;
+        }
+        g_ptr_array_add(words, g_strdup(word));
+    }
+    g_ptr_array_add(words, NULL);
+    return (GStrv)g_ptr_array_free(words, FALSE);
+}
+
+// GLib leaves "--" where an argument behind it begins with "-".
+static void drop_separator(char **words)
+{
+    while (*words != NULL && !g_str_equal(*words, "--"))
+        words++;
+    g_free(*words);
+    for (; *words != NULL; words++)
+        words[0] = words[1];
+}
+
 gboolean nj_command_parse(const NjCommand *command, const GOptionEntry *entries, const char *description,
                           int argc, char **argv, int minimum, int maximum, GStrv *arguments, int *status)
 {
@@ -33,9 +73,7 @@ gboolean nj_command_parse(const NjCommand *command, const GOptionEntry *entries,
     if (description != NULL)
         g_option_context_set_description(context, description);
 
-    g_auto(GStrv) rest = g_new0(char *, argc + 1);
-    for (int i = 0; i < argc; i++)
-        rest[i] = g_strdup(argv[i]);
+    g_auto(GStrv) rest = split_words(entries, argc, argv);
     g_autoptr(GError) error = NULL;
     if (!g_option_context_parse_strv(context, &rest, &error))
         return usage_error(command, error->message, status);
@@ -47,6 +85,7 @@ gboolean nj_command_parse(const NjCommand *command, const GOptionEntry *entries,
         *status = 0;
         return FALSE;
     }
+    drop_separator(rest);
     const int n = (int)g_strv_length(rest) - 1;
     if (n < minimum || (maximum >= 0 && n > maximum)) {
         g_autofree char *message = g_strdup_printf(

@@ -198,11 +198,26 @@ static void print_notes(const NjComparison *comparison, FILE *out)
     }
 }
 
+// Methods that cannot run, once a configuration.
+static void print_failures(const NjComparison *comparison, FILE *out)
+{
+    for (guint i = 0; i < comparison->configurations->len; i++) {
+        const NjComparisonConfiguration *c = comparison->configurations->pdata[i];
+        const NjWorkload *w = &c->workload;
+        g_autofree char *parallelism = nj_parallelism_format(&w->parallelism, FALSE);
+        for (guint m = 0; m < NJ_N_METHODS; m++)
+            if (c->failures[m] != NULL)
+                fprintf(out, "%s %s %d x %d, %s cannot run: %s\n", w->arch.name, parallelism,
+                        w->microbatch_size, w->seq_len, nj_method_name((NjMethod)m), c->failures[m]);
+    }
+}
+
 void nj_comparison_print(const NjComparison *comparison, FILE *out)
 {
     double mean_abs, max_abs;
     for (guint i = 0; i < comparison->tables->len; i++)
         print_table(comparison, i, out);
+    print_failures(comparison, out);
     const guint n = nj_comparison_differences(comparison, FALSE, &mean_abs, &max_abs);
     if (n > 0)
         fprintf(

@@ -141,10 +141,11 @@ static gboolean read_lists(Reader *reader, GError **error)
 static void configuration_free(gpointer data)
 {
     NjComparisonConfiguration *configuration = data;
-    for (guint i = 0; i < NJ_N_METHODS; i++)
+    for (guint i = 0; i < NJ_N_METHODS; i++) {
         nj_frontier_clear(&configuration->frontiers[i]);
+        g_free(configuration->failures[i]);
+    }
     nj_workload_clear(&configuration->workload);
-    g_free(configuration->failure);
     g_free(configuration);
 }
 
@@ -363,7 +364,10 @@ static NjCellValue reduction(double value, double reference)
 NjCellValue nj_metric_value(NjMetric metric, const NjFrontier *method, const NjFrontier *megatron,
                             const NjFrontier *megatron_perseus)
 {
+    const gboolean is_iso = metric == NJ_METRIC_ISO_TIME || metric == NJ_METRIC_ISO_ENERGY;
     double best = HUGE_VAL;
+    if (method->plans == NULL || (is_iso ? megatron_perseus : megatron)->plans == NULL)
+        return (NjCellValue){NJ_CELL_NONE, 0};
     switch (metric) {
     case NJ_METRIC_TIME_REDUCTION:
         return reduction(nj_frontier_fastest(method)->time_s, nj_frontier_fastest(megatron)->time_s);
@@ -396,20 +400,67 @@ typedef struct {
     GError *error;
 } Job;
 
+typedef struct {
+    const volatile int *stop;
+    GMutex lock;
+    GCond done;
+    guint n_done; // under the lock
+} Work;
+
 static void run_job(gpointer data, gpointer user)
 {
-    static const NjFrontierOptions options = {
-        .step_s = NJ_FRONTIER_STEP_S, .n_points = 0, .point_to_point = TRUE};
-    const volatile int *stop = user;
+    Work *work = user;
     Job *job = data;
-    if (stop != NULL && *stop)
-        g_set_error(&job->error, NJ_ERROR, NJ_ERROR_STOPPED, "stopped");
-    else
-        nj_frontier_run(&job->configuration->workload, job->method, &nj_schedule_1f1b, &options,
-                        &job->configuration->frontiers[job->method], &job->error);
+    const NjFrontierOptions options = {
+        .step_s = NJ_FRONTIER_STEP_S, .n_points = 0, .point_to_point = TRUE, .stop = work->stop};
+    nj_frontier_run(&job->configuration->workload, job->method, &nj_schedule_1f1b, &options,
+                    &job->configuration->frontiers[job->method], &job->error);
+    g_mutex_lock(&work->lock);
+    work->n_done++;
+    g_cond_signal(&work->done);
+    g_mutex_unlock(&work->lock);
 }
 
-gboolean nj_comparison_run(NjComparison *comparison, guint jobs, const volatile int *stop, GError **error)
+// Until all are done, told now and then.
+static void wait_for_jobs(Work *work, guint n_jobs, NjProgress *progress)
+{
+    g_mutex_lock(&work->lock);
+    while (work->n_done < n_jobs) {
+        g_cond_wait_until(&work->done, &work->lock, g_get_monotonic_time() + G_USEC_PER_SEC / 10);
+        if (progress != NULL)
+            nj_progress_show(progress, work->n_done);
+    }
+    g_mutex_unlock(&work->lock);
+    if (progress != NULL)
+        nj_progress_end(progress);
+}
+
+// Takes the jobs' errors: what cannot exist is said of its configuration, the first other one is handed on.
+static gboolean take_errors(GArray *jobs, GError **error)
+{
+    gboolean ok = TRUE;
+    for (guint i = 0; i < jobs->len; i++) {
+        Job *job = &g_array_index(jobs, Job, i);
+        if (job->error == NULL)
+            continue;
+        if (g_error_matches(job->error, NJ_ERROR, NJ_ERROR_IMPOSSIBLE)) {
+            job->configuration->failures[job->method] = g_strdup(job->error->message);
+        } else if (ok) {
+            ok = FALSE;
+            if (g_error_matches(job->error, NJ_ERROR, NJ_ERROR_STOPPED))
+                g_set_error_literal(error, NJ_ERROR, NJ_ERROR_STOPPED, job->error->message);
+            else
+                g_set_error(error, job->error->domain, job->error->code, "%s, %s: %s",
+                            job->configuration->workload.arch.name, nj_method_name(job->method),
+                            job->error->message);
+        }
+        g_clear_error(&job->error);
+    }
+    return ok;
+}
+
+gboolean nj_comparison_run(NjComparison *comparison, guint jobs, NjProgress *progress,
+                           const volatile int *stop, GError **error)
 {
     // Dearest methods first, so that the threads end together.
     static const NjMethod order[] = {NJ_METHOD_KAREUS, NJ_METHOD_NANOBATCHING_PERSEUS,
@@ -422,27 +473,27 @@ gboolean nj_comparison_run(NjComparison *comparison, guint jobs, const volatile 
                 g_array_append_val(all, job);
         }
     }
-    GThreadPool *pool = g_thread_pool_new(run_job, (gpointer)stop, (gint)MAX(jobs, 1), FALSE, NULL);
+    Work work = {.stop = stop};
+    g_mutex_init(&work.lock);
+    g_cond_init(&work.done);
+    if (progress != NULL)
+        progress->n_total = all->len;
+    GThreadPool *pool = g_thread_pool_new(run_job, &work, (gint)MAX(jobs, 1), FALSE, NULL);
     for (guint i = 0; i < all->len; i++)
         g_thread_pool_push(pool, &g_array_index(all, Job, i), NULL);
+    wait_for_jobs(&work, all->len, progress);
     g_thread_pool_free(pool, FALSE, TRUE);
+    g_mutex_clear(&work.lock);
+    g_cond_clear(&work.done);
 
-    gboolean ok = TRUE;
-    for (guint i = 0; i < all->len; i++) {
-        Job *job = &g_array_index(all, Job, i);
-        if (job->error != NULL && ok)
-            g_propagate_prefixed_error(error, job->error, "%s, %s: ", job->configuration->workload.arch.name,
-                                       nj_method_name(job->method));
-        else
-            g_clear_error(&job->error);
-        ok = ok && job->error == NULL;
-    }
-    for (guint i = 0; ok && i < comparison->cells->len; i++) {
+    if (!take_errors(all, error))
+        return FALSE;
+    for (guint i = 0; i < comparison->cells->len; i++) {
         NjComparisonCell *cell = &g_array_index(comparison->cells, NjComparisonCell, i);
         const NjComparisonConfiguration *c = comparison->configurations->pdata[cell->configuration];
         cell->simulated =
             nj_metric_value(cell->metric, &c->frontiers[cell->method], &c->frontiers[NJ_METHOD_MEGATRON],
                             &c->frontiers[NJ_METHOD_MEGATRON_PERSEUS]);
     }
-    return ok;
+    return TRUE;
 }

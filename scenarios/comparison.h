@@ -26,6 +26,7 @@
 //                                            Megatron-LM + Perseus plan, against that plan's
 
 #include "scenarios/frontier.h"
+#include "scenarios/progress.h"
 #include "scenarios/table.h"
 
 G_BEGIN_DECLS
@@ -62,7 +63,7 @@ typedef struct {
     NjWorkload workload;
     NjFrontier frontiers[NJ_N_METHODS]; // after the run
     gboolean needed[NJ_N_METHODS];
-    char *failure; // why a method could not run, or NULL
+    char *failures[NJ_N_METHODS]; // why a method cannot run here, or NULL; its cells are "none"
 } NjComparisonConfiguration;
 
 typedef struct {
@@ -75,11 +76,13 @@ gboolean nj_comparison_load(NjComparison *comparison, const char *path, GError *
 void nj_comparison_clear(NjComparison *comparison);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjComparison, nj_comparison_clear)
 
-// Runs every configuration on so many threads and fills the simulated cells. progress may be NULL; it is
-// called from the caller's thread only.
-gboolean nj_comparison_run(NjComparison *comparison, guint jobs, const volatile int *stop, GError **error);
+// Runs every configuration on so many threads and fills the simulated cells. A method that cannot execute a
+// configuration is no error. progress may be NULL; it is shown from the caller's thread only. stop may be
+// NULL; once it is not 0, threads end what they are at and the run fails (NJ_ERROR_STOPPED).
+gboolean nj_comparison_run(NjComparison *comparison, guint jobs, NjProgress *progress,
+                           const volatile int *stop, GError **error);
 
-// The value of a metric, given the executed frontiers.
+// The value of a metric, given the executed frontiers: none where one that it needs has no plans.
 NjCellValue nj_metric_value(NjMetric metric, const NjFrontier *method, const NjFrontier *megatron,
                             const NjFrontier *megatron_perseus);
 

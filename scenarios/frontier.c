@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scenarios/frontier.h"
 
+#include "sim/error.h"
+
 static void clear_plan(gpointer plan)
 {
     nj_executed_plan_clear(plan);
@@ -39,8 +41,16 @@ static void choose_positions(guint count, guint n_points, GArray *positions)
         g_array_append_val(positions, last);
 }
 
-gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_points, NjFrontier *frontier,
-                             GError **error)
+static gboolean is_stopped(const volatile int *stop, GError **error)
+{
+    if (stop == NULL || *stop == 0)
+        return FALSE;
+    g_set_error_literal(error, NJ_ERROR, NJ_ERROR_STOPPED, "stopped");
+    return TRUE;
+}
+
+gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_points, const volatile int *stop,
+                             NjFrontier *frontier, GError **error)
 {
     g_autoptr(GArray) positions = g_array_new(FALSE, FALSE, sizeof(guint));
     choose_positions(nj_planning_count(planning), n_points, positions);
@@ -48,7 +58,8 @@ gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_poin
     g_array_set_clear_func(frontier->plans, clear_plan);
     for (guint i = 0; i < positions->len; i++) {
         NjExecutedPlan plan;
-        if (!nj_planning_plan(planning, g_array_index(positions, guint, i), &plan, error)) {
+        if (is_stopped(stop, error) ||
+            !nj_planning_plan(planning, g_array_index(positions, guint, i), &plan, error)) {
             nj_frontier_clear(frontier);
             return FALSE;
         }
@@ -60,8 +71,11 @@ gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_poin
 gboolean nj_frontier_run(const NjWorkload *workload, NjMethod method, const NjPipelineSchedule *schedule,
                          const NjFrontierOptions *options, NjFrontier *frontier, GError **error)
 {
+    if (is_stopped(options->stop, error))
+        return FALSE;
     g_autoptr(NjPlanning) planning = nj_planning_new(workload, method, schedule, options, error);
-    return planning != NULL && nj_frontier_execute(planning, method, options->n_points, frontier, error);
+    return planning != NULL &&
+           nj_frontier_execute(planning, method, options->n_points, options->stop, frontier, error);
 }
 
 static const NjExecutedPlan *plan_at(const NjFrontier *frontier, guint i)

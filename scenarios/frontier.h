@@ -19,10 +19,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjFrontier, nj_frontier_clear)
 // Fills positions[15] in ascending order, gives their number: 0 where count is 1.
 guint nj_protocol_positions(guint count, guint positions[15]);
 
-// Executes plans as options.n_points says. A frontier has at least the fastest plan, also where the protocol
-// would drop all of very few. Initialises frontier on success.
-gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_points, NjFrontier *frontier,
-                             GError **error);
+// Executes n_points plans, as NjFrontierOptions has it. stop is looked at before every plan: once it is not 0
+// the frontier fails (NJ_ERROR_STOPPED); it may be NULL. A frontier has at least the fastest plan, also where
+// the protocol would drop all of very few. Initialises frontier on success.
+gboolean nj_frontier_execute(NjPlanning *planning, NjMethod method, guint n_points, const volatile int *stop,
+                             NjFrontier *frontier, GError **error);
 
 // Plans and executes. Fails where the method cannot execute the workload.
 gboolean nj_frontier_run(const NjWorkload *workload, NjMethod method, const NjPipelineSchedule *schedule,

@@ -32,8 +32,9 @@ typedef struct {
     double step_s;  // between two of the solver's plans: NJ_FRONTIER_STEP_S
     guint n_points; // of a frontier: plans to execute, evenly spaced, the fastest included; 0: the published
                     // protocol
-    gboolean point_to_point; // transfers take time in execution
-    gboolean optimizer;      // and so does the optimizer's step
+    gboolean point_to_point;  // transfers take time in execution
+    gboolean optimizer;       // and so does the optimizer's step
+    const volatile int *stop; // looked at between plans of a frontier: not 0 ends it; or NULL
 } NjFrontierOptions;
 
 typedef struct NjPlanning NjPlanning;

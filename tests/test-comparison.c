@@ -288,7 +288,7 @@ START_TEST(runs_the_same_on_any_threads)
         GError *error = NULL;
         g_auto(NjComparison) comparison = {0};
         load_valid(&comparison);
-        nj_assert_ok(nj_comparison_run(&comparison, jobs, NULL, &error), error);
+        nj_assert_ok(nj_comparison_run(&comparison, jobs, NULL, NULL, &error), error);
         char *csv = print_to_text(print_csv, &comparison);
         if (first == NULL)
             first = g_strdup(csv);
@@ -307,14 +307,31 @@ START_TEST(runs_the_same_on_any_threads)
 }
 END_TEST
 
+// A method that cannot run here leaves its cells without a plan, and says why.
+START_TEST(methods_that_cannot_run)
+{
+    GError *error = NULL;
+    g_auto(NjComparison) comparison = {0};
+    g_autofree char *path = write_file("c.ini", HEADER "[llama-3.2-1b tp8 1 x 2048]\nkareus = 1;2\n");
+    nj_assert_ok(nj_comparison_load(&comparison, path, &error), error);
+    nj_assert_ok(nj_comparison_run(&comparison, 2, NULL, NULL, &error), error);
+    for (guint i = 0; i < 4; i++)
+        ck_assert_int_eq(cell_at(&comparison, i)->simulated.state, i < 2 ? NJ_CELL_NONE : NJ_CELL_VALUE);
+    char *text = print_to_text(nj_comparison_print, &comparison);
+    ck_assert_ptr_nonnull(strstr(text, "llama-3.2-1b tp8 1 x 2048, nanobatching+perseus cannot run: "));
+    ck_assert_ptr_null(strstr(text, "kareus cannot run"));
+    free(text);
+}
+END_TEST
+
 START_TEST(stops)
 {
     GError *error = NULL;
     g_auto(NjComparison) comparison = {0};
     const volatile int stop = 1;
     load_valid(&comparison);
-    ck_assert(!nj_comparison_run(&comparison, 2, &stop, &error));
-    nj_assert_error(error, "llama-3.2-1b, kareus: stopped");
+    ck_assert(!nj_comparison_run(&comparison, 2, NULL, &stop, &error));
+    nj_assert_error(error, "stopped");
 }
 END_TEST
 
@@ -389,6 +406,7 @@ int main(void)
     tcase_add_test(tcase, includes);
     tcase_add_test(tcase, prints_by_hand);
     tcase_add_test(tcase, runs_the_same_on_any_threads);
+    tcase_add_test(tcase, methods_that_cannot_run);
     tcase_add_test(tcase, stops);
     tcase_add_test(tcase, shipped_cells_are_the_published_ones);
     suite_add_tcase(suite, tcase);

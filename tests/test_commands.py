@@ -43,6 +43,18 @@ PLAN_HEADER = ("plan_id,method,model,cp,tp,microbatch_size,seq_len,pipeline_stag
                "dynamic_energy_j,total_energy_j,stage0_freq_mhz,stage1_freq_mhz,stage0_launch,stage1_launch")
 
 
+COMPARISON = """[comparison]
+table = t
+title = A table
+gpu = a100-sxm4-40gb
+pipeline_stages = 2
+microbatches = 2
+metrics = time_reduction
+methods = nanobatching+perseus;kareus
+[llama-3.2-1b tp8 8 x 2048]
+"""
+
+
 class Commands(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -83,6 +95,43 @@ class Commands(unittest.TestCase):
         self.check(["simulate", SCENARIO, "--format", "xml"], 2, stdout="")
         missing = self.path("none.ini")
         self.check(["simulate", missing], 1, stdout="", stderr=f"nanojoule: {missing}: No such file or directory\n")
+
+    def test_an_option_and_its_value_in_one_word(self):
+        tables = self.path("c.ini", COMPARISON)
+        wanted = self.check(["run", tables, "--jobs", "2"], 0, stderr="").stdout
+        self.check(["run", tables, "-j2"], 0, stderr="", stdout=wanted)
+        self.check(["run", "-j", "2", tables], 0, stderr="", stdout=wanted)
+        self.check(["run", tables, "-jx"], 2, stdout="",
+                   stderr="nanojoule: run: Cannot parse integer value “x” for -j\nTry 'nanojoule run --help'.\n")
+        self.check(["run", tables, "-j0"], 2, stdout="", stderr="nanojoule: run: --jobs: at least 1 is needed\n")
+        # Behind "--" nothing is an option.
+        self.check(["run", "--", "-j2"], 1, stdout="", stderr="nanojoule: -j2: No such file or directory\n")
+
+    def test_run_on_a_terminal(self):
+        """A bar while it runs and nothing of it in the result; Ctrl-C ends it with a message."""
+        tables = self.path("c.ini", COMPARISON.replace("microbatches = 2", "microbatches = 600"))
+        for interrupt in (False, True):
+            ours, theirs = os.openpty()
+            process = subprocess.Popen([PROGRAM, "run", tables, "-j1"], stdout=subprocess.PIPE, stderr=theirs, text=True)
+            os.close(theirs)
+            seen = b""
+            while True:
+                try:
+                    data = os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if data and interrupt and b"frontiers" not in seen and b"frontiers" in seen + data:
+                    process.send_signal(signal.SIGINT)
+                seen += data
+            os.close(ours)
+            out = process.communicate()[0]
+            self.assertIn(b" of 4 frontiers", seen)
+            if interrupt:
+                self.assertEqual((process.returncode, out), (1, ""))
+                self.assertTrue(seen.endswith(b"nanojoule: stopped\r\n"), seen)
+            else:
+                self.assertEqual(process.returncode, 0)
+                self.assertIn("llama", out.lower())
 
     def test_full_disk(self):
         with open("/dev/full", "w", encoding="utf-8") as full:

@@ -61,11 +61,11 @@ static GArray *columns_of(const NjTable *table, const Options *options, guint me
     if (options->columns != NULL)
         return nj_query_columns(table, "--columns", options->columns, error);
     GArray *columns = g_array_new(FALSE, FALSE, sizeof(guint));
-    const int status = nj_table_find_column(table, "status");
-    for (guint c = 0; (int)c < status; c++)
+    // Of /frontiers, the method and the plan's number belong to what a row is.
+    const int status = nj_table_find_column(table, "status"), time_s = nj_table_find_column(table, "time_s");
+    for (guint c = 0; (int)c < (status >= 0 ? status : time_s); c++)
         g_array_append_val(columns, c);
-    const int others[] = {nj_table_find_column(table, "time_s"), nj_table_find_column(table, "energy_j"),
-                          (int)metric};
+    const int others[] = {time_s, nj_table_find_column(table, "energy_j"), (int)metric};
     for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
         gboolean listed = others[i] < 0;
         for (guint c = 0; c < columns->len; c++)
@@ -77,7 +77,8 @@ static GArray *columns_of(const NjTable *table, const Options *options, guint me
     return columns;
 }
 
-static gboolean best(NjStore *store, const char *path, const Options *options, GError **error)
+static gboolean best(NjStore *store, const char *path, const char *table_name, const Options *options,
+                     GError **error)
 {
     NjFormat format;
     const char *name = options->metric != NULL ? options->metric : "energy_j";
@@ -88,11 +89,11 @@ static gboolean best(NjStore *store, const char *path, const Options *options, G
                     options->deadline_s);
         return FALSE;
     }
-    const int index = nj_store_find_table(store, "points", error);
+    const int index = nj_store_find_table(store, table_name, error);
     if (index < 0)
         return FALSE;
     g_autofree char *condition = condition_of(options);
-    g_autoptr(NjTable) table = nj_query_read(store, (guint)index, condition, error);
+    g_autoptr(NjTable) table = nj_query_read_with_axes(store, (guint)index, condition, error);
     if (table == NULL)
         return FALSE;
     const int metric = nj_query_column(table, "--metric", name, error);
@@ -109,7 +110,8 @@ static gboolean best(NjStore *store, const char *path, const Options *options, G
     g_autoptr(GArray) order = nj_query_sort(table, (guint)metric, options->largest || more_is_better(name));
     g_autoptr(GArray) rows = nj_query_first_of_groups(table, order, by, (guint)metric);
     if (rows->len == 0) {
-        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: no point has %s%s%s", path, name,
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: no %s has %s%s%s", path,
+                    g_str_equal(table_name, "points") ? "point" : "row", name,
                     condition != NULL ? " and meets " : "", condition != NULL ? condition : "");
         return FALSE;
     }
@@ -143,19 +145,22 @@ static int run(int argc, char **argv)
     int status;
     if (!nj_command_parse(
             &nj_command_best, entries,
-            "Example: nanojoule best grid.h5 --metric energy_per_token_j --deadline 10 --by seq_len", argc,
-            argv, 1, 1, &arguments, &status))
+            "Tables: points (default), frontiers (its rows with the axes of their points).\n"
+            "Examples: nanojoule best grid.h5 --metric energy_per_token_j --deadline 10 --by seq_len\n"
+            "          nanojoule best grid.h5 frontiers --deadline 5 --by model,seq_len,method",
+            argc, argv, 1, 2, &arguments, &status))
         return status;
     g_autoptr(GError) error = NULL;
     g_autoptr(NjStore) store = nj_store_open(arguments[0], &error);
-    if (store == NULL || !best(store, arguments[0], &options, &error))
+    if (store == NULL ||
+        !best(store, arguments[0], arguments[1] != NULL ? arguments[1] : "points", &options, &error))
         return nj_command_fail(error);
     return 0;
 }
 
 const NjCommand nj_command_best = {
     .name = "best",
-    .arguments = "STORE",
+    .arguments = "STORE [TABLE]",
     .summary = "the best point of a sweep, in each group",
     .run = run,
 };

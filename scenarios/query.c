@@ -38,6 +38,87 @@ NjTable *nj_query_read(NjStore *store, guint table, const char *where, GError **
     return g_steal_pointer(&found);
 }
 
+// The axes of /points that a table with those columns lacks: they stand between point and status.
+static GArray *lacking_axes(const NjTable *points, const NjTable *table)
+{
+    GArray *axes = g_array_new(FALSE, FALSE, sizeof(guint));
+    const int status = nj_table_find_column(points, "status");
+    for (guint c = 1; (int)c < status; c++)
+        if (nj_table_find_column(table, nj_table_column(points, c)->name) < 0)
+            g_array_append_val(axes, c);
+    return axes;
+}
+
+// Rows of /points by their number.
+static GHashTable *rows_by_point(const NjTable *points)
+{
+    GHashTable *rows = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    for (guint row = 0; row < nj_table_n_rows(points); row++) {
+        const gint64 point = nj_table_get_integer(points, row, 0);
+        g_hash_table_insert(rows, g_memdup2(&point, sizeof point), GUINT_TO_POINTER(row));
+    }
+    return rows;
+}
+
+static NjTable *join(const NjTable *points, const NjTable *table)
+{
+    g_autoptr(GArray) axes = lacking_axes(points, table);
+    g_autoptr(GHashTable) rows = rows_by_point(points);
+    const guint n = nj_table_n_columns(table);
+    g_autofree NjColumn *columns = g_new0(NjColumn, n + axes->len);
+    columns[0] = *nj_table_column(table, 0);
+    for (guint a = 0; a < axes->len; a++)
+        columns[1 + a] = *nj_table_column(points, g_array_index(axes, guint, a));
+    for (guint c = 1; c < n; c++)
+        columns[axes->len + c] = *nj_table_column(table, c);
+    NjTable *joined = nj_table_new(columns, n + axes->len);
+    for (guint row = 0; row < nj_table_n_rows(table); row++) {
+        const gint64 point = nj_table_get_integer(table, row, 0);
+        gpointer at;
+        nj_table_add_row(joined);
+        for (guint c = 0; c < n; c++)
+            nj_table_copy_cell(joined, c == 0 ? 0 : axes->len + c, table, row, c);
+        if (!g_hash_table_lookup_extended(rows, &point, NULL, &at))
+            continue;
+        for (guint a = 0; a < axes->len; a++)
+            nj_table_copy_cell(joined, 1 + a, points, GPOINTER_TO_UINT(at), g_array_index(axes, guint, a));
+    }
+    return joined;
+}
+
+NjTable *nj_query_read_with_axes(NjStore *store, guint table, const char *where, GError **error)
+{
+    const int points_index = nj_store_find_table(store, "points", error);
+    if (points_index < 0)
+        return NULL;
+    if ((int)table == points_index)
+        return nj_query_read(store, table, where, error);
+    g_autoptr(NjTable) points = nj_query_read(store, (guint)points_index, NULL, error);
+    g_autoptr(NjTable) own = points != NULL ? nj_query_read(store, table, NULL, error) : NULL;
+    if (own == NULL)
+        return NULL;
+    if (nj_table_find_column(own, "point") != 0) {
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE,
+                    "a table with a row for points is needed: points or frontiers");
+        return NULL;
+    }
+    g_autoptr(NjTable) joined = join(points, own);
+    if (where == NULL)
+        return g_steal_pointer(&joined);
+    const guint n = nj_table_n_columns(joined);
+    g_autofree NjColumn *columns = g_new0(NjColumn, n);
+    for (guint c = 0; c < n; c++)
+        columns[c] = *nj_table_column(joined, c);
+    g_autoptr(NjWhere) condition = nj_where_new(where, columns, n, error);
+    if (condition == NULL)
+        return NULL;
+    NjTable *found = nj_table_new(columns, n);
+    for (guint row = 0; row < nj_table_n_rows(joined); row++)
+        if (nj_where_match(condition, joined, row))
+            copy_row(found, joined, row);
+    return found;
+}
+
 int nj_query_column(const NjTable *table, const char *option, const char *name, GError **error)
 {
     const int column = nj_table_find_column(table, name);

@@ -12,6 +12,10 @@ G_BEGIN_DECLS
 // Transfer full.
 NjTable *nj_query_read(NjStore *store, guint table, const char *where, GError **error);
 
+// The same with the point's axes in front of each row but for /points, which has them: point, every axis that
+// has not the name of a column of the table, the table's other columns. Transfer full.
+NjTable *nj_query_read_with_axes(NjStore *store, guint table, const char *where, GError **error);
+
 // Index of the column an option names, or -1 and an error that lists those there are.
 int nj_query_column(const NjTable *table, const char *option, const char *name, GError **error);
 // Indices of columns "a,b,c" (guint). Transfer full.

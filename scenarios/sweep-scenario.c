@@ -57,16 +57,20 @@ static const NjColumn point_columns[N_POINT_COLUMNS] = {
 
 enum {
     FRONTIER_METHOD,
+    FRONTIER_NUMBER,
     FRONTIER_TIME,
     FRONTIER_ENERGY,
     FRONTIER_TIME_REDUCTION,
     FRONTIER_ENERGY_REDUCTION,
     FRONTIER_PLAN,
+    FRONTIER_REASON,
     N_FRONTIER_COLUMNS,
 };
 
 static const NjColumn frontier_columns[N_FRONTIER_COLUMNS] = {
     [FRONTIER_METHOD] = {"method", NJ_COLUMN_TEXT, 0, "", "method that executes the plan"},
+    [FRONTIER_NUMBER] = {"number", NJ_COLUMN_INTEGER, 0, "1",
+                         "of the plan, as frontier --plan takes it: steps of 1 ms from the slowest"},
     [FRONTIER_TIME] = {"time_s", NJ_COLUMN_REAL, 4, "s", "time of an iteration"},
     [FRONTIER_ENERGY] = {"energy_j", NJ_COLUMN_REAL, 1, "J", "energy of an iteration, all GPUs"},
     [FRONTIER_TIME_REDUCTION] = {"time_reduction_pct", NJ_COLUMN_REAL, 2, "%",
@@ -74,6 +78,8 @@ static const NjColumn frontier_columns[N_FRONTIER_COLUMNS] = {
     [FRONTIER_ENERGY_REDUCTION] = {"energy_reduction_pct", NJ_COLUMN_REAL, 2, "%",
                                    "energy saved against the baseline's fastest plan"},
     [FRONTIER_PLAN] = {"plan", NJ_COLUMN_TEXT, 0, "", "clocks of every instruction, stages separated by |"},
+    [FRONTIER_REASON] = {"reason", NJ_COLUMN_TEXT, 0, "",
+                         "why the method cannot run here; then a row has no plan"},
 };
 
 enum { BREAKDOWN_KIND, BREAKDOWN_TIME, BREAKDOWN_ENERGY, N_BREAKDOWN_COLUMNS };
@@ -298,6 +304,7 @@ static void fill_frontier(const NjFrontier *frontier, const NjExecutedPlan *base
         g_autofree char *text = format_plan(&plan->plan);
         nj_table_add_row(table);
         nj_table_set_text(table, FRONTIER_METHOD, nj_method_name(frontier->method));
+        nj_table_set_integer(table, FRONTIER_NUMBER, plan->number);
         nj_table_set_real(table, FRONTIER_TIME, plan->time_s);
         nj_table_set_real(table, FRONTIER_ENERGY, plan->energy_j);
         nj_table_set_real(table, FRONTIER_TIME_REDUCTION, 100 * (1 - plan->time_s / baseline->time_s));
@@ -306,39 +313,55 @@ static void fill_frontier(const NjFrontier *frontier, const NjExecutedPlan *base
     }
 }
 
-// The frontiers of the methods asked for. A method that cannot run here has no rows.
-static gboolean add_frontiers(const Wish *wish, const NjScenario *scenario, NjTable *table, GError **error)
+// One method's frontier; where it cannot run here, why. FALSE for other errors.
+static gboolean run_frontier(const Wish *wish, const NjScenario *scenario, NjMethod method,
+                             NjFrontier *frontier, char **reason, GError **error)
 {
     const NjFrontierOptions options = {
-        .step_s = 1e-3,
+        .step_s = NJ_FRONTIER_STEP_S,
         .n_points = (guint)wish->points,
         .point_to_point = scenario->point_to_point,
+        .optimizer = scenario->optimizer,
     };
+    GError *failure = NULL;
+    *reason = NULL;
+    if (nj_frontier_run(&scenario->workload, method, scenario->schedule, &options, frontier, &failure))
+        return TRUE;
+    *frontier = (NjFrontier){0};
+    if (!g_error_matches(failure, NJ_ERROR, NJ_ERROR_IMPOSSIBLE)) {
+        g_propagate_error(error, failure);
+        return FALSE;
+    }
+    *reason = g_strdup(failure->message);
+    g_error_free(failure);
+    return TRUE;
+}
+
+// The frontiers of the methods asked for, in their order, against the baseline's fastest plan (no reductions
+// where that cannot run). A method that cannot run here is a row that says why.
+static gboolean add_frontiers(const Wish *wish, const NjScenario *scenario, NjTable *table, GError **error)
+{
+    static const NjExecutedPlan nothing = {.time_s = (double)NAN, .energy_j = (double)NAN};
     g_auto(NjFrontier) baseline = {0};
-    NjExecutedPlan nothing = {.time_s = NAN, .energy_j = NAN};
-    const NjExecutedPlan *against = &nothing;
-    for (guint i = 0; i <= wish->n_frontiers; i++) {
-        const NjMethod method = i == 0 ? wish->baseline : wish->frontiers[i - 1];
-        GError *failure = NULL;
-        g_auto(NjFrontier) frontier = {0};
-        if (i > 0 && method == wish->baseline && baseline.plans != NULL) {
-            fill_frontier(&baseline, against, table);
-        } else if (nj_frontier_run(&scenario->workload, method, scenario->schedule, &options, &frontier,
-                                   &failure)) {
-            if (i > 0) {
-                fill_frontier(&frontier, against, table);
-            } else {
-                baseline = frontier;
-                frontier = (NjFrontier){0};
-                against =
-                    &g_array_index(baseline.plans, NjExecutedPlan, baseline.plans->len - 1); // the fastest
-            }
-        } else if (g_error_matches(failure, NJ_ERROR, NJ_ERROR_IMPOSSIBLE)) {
-            g_clear_error(&failure);
-        } else {
-            g_propagate_error(error, failure);
+    g_autofree char *baseline_reason = NULL;
+    if (!run_frontier(wish, scenario, wish->baseline, &baseline, &baseline_reason, error))
+        return FALSE;
+    const NjExecutedPlan *against = baseline.plans != NULL ? nj_frontier_fastest(&baseline) : &nothing;
+    for (guint i = 0; i < wish->n_frontiers; i++) {
+        const NjMethod method = wish->frontiers[i];
+        g_auto(NjFrontier) own = {0};
+        g_autofree char *own_reason = NULL;
+        const gboolean shared = method == wish->baseline;
+        if (!shared && !run_frontier(wish, scenario, method, &own, &own_reason, error))
             return FALSE;
+        const NjFrontier *frontier = shared ? &baseline : &own;
+        if (frontier->plans != NULL) {
+            fill_frontier(frontier, against, table);
+            continue;
         }
+        nj_table_add_row(table);
+        nj_table_set_text(table, FRONTIER_METHOD, nj_method_name(method));
+        nj_table_set_text(table, FRONTIER_REASON, shared ? baseline_reason : own_reason);
     }
     return TRUE;
 }

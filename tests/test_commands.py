@@ -414,12 +414,38 @@ class Commands(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(out)))
         # One sequence cannot be cut into nanobatches.
         self.assertEqual([(r["point"], r["method"]) for r in rows],
-                         [("0", "megatron")] + [("0", "megatron+perseus")] * 3 + [("1", "megatron")]
+                         [("0", "megatron"), ("0", "nanobatching+perseus")] + [("0", "megatron+perseus")] * 3
+                         + [("1", "megatron")]
                          + [("1", "nanobatching+perseus")] * 3 + [("1", "megatron+perseus")] * 3)
+        self.assertEqual((rows[1]["time_s"], rows[1]["plan"], rows[1]["number"]), ("", "", ""))
+        self.assertIn("at least 2 sequences", rows[1]["reason"])
         # Against the fastest plan of Megatron-LM + Perseus, which is the last of its frontier.
-        self.assertEqual((float(rows[3]["time_reduction_pct"]), float(rows[3]["energy_reduction_pct"])), (0, 0))
+        self.assertEqual((float(rows[4]["time_reduction_pct"]), float(rows[4]["energy_reduction_pct"])), (0, 0))
         self.assertAlmostEqual(float(rows[0]["energy_reduction_pct"]),
-                               100 * (1 - float(rows[0]["energy_j"]) / float(rows[3]["energy_j"])), places=5)
+                               100 * (1 - float(rows[0]["energy_j"]) / float(rows[4]["energy_j"])), places=5)
+        # The plan of a row is what frontier gives for its number.
+        scenario = self.path("s.ini", read(SCENARIO).replace("microbatch_size = 8", "microbatch_size = 4"))
+        (plan,) = self.frontier(scenario, "--method", rows[7]["method"], "--plan", rows[7]["number"])
+        self.assertEqual((plan["time_s"], plan["energy_j"], plan["frequencies"]),
+                         (rows[7]["time_s"], rows[7]["energy_j"], rows[7]["plan"]))
+        # The best rows, with the axes of their points.
+        best = lambda *options: list(csv.DictReader(io.StringIO(
+            self.check(["best", store, "frontiers", "--format", "csv", *options], 0).stdout)))
+        found = best("--by", "microbatch_size,method", "--metric", "energy_j")
+        self.assertEqual(list(found[0]), ["point", "microbatch_size", "method", "number", "time_s", "energy_j"])
+        for row in found:
+            same = [float(r["energy_j"]) for r in rows if r["point"] == row["point"] and r["method"] == row["method"]]
+            self.assertEqual(float(row["energy_j"]), min(same))
+        self.assertEqual([(r["microbatch_size"], r["method"]) for r in found],
+                         [("1", "megatron"), ("1", "megatron+perseus"), ("4", "megatron"),
+                          ("4", "nanobatching+perseus"), ("4", "megatron+perseus")])
+        (row,) = best("--metric", "energy_reduction_pct", "--largest", "--where", "microbatch_size = 4")
+        self.assertEqual(float(row["energy_reduction_pct"]),
+                         max(float(r["energy_reduction_pct"]) for r in rows if r["point"] == "1"))
+        self.assertEqual(self.check(["best", store, "frontiers", "--deadline", "0.01"], 1).stderr,
+                         f"nanojoule: {store}: no row has energy_j and meets time_s <= 0.01\n")
+        self.assertEqual(self.check(["best", store, "scenario"], 2).stderr,
+                         "nanojoule: a table with a row for points is needed: points or frontiers\n")
         bad = self.path("bad.ini", text + "[sweep]\nfrontiers = magic\n")
         self.assertEqual(self.check(["sweep", bad, "-o", store], 1).stderr,
                          f"nanojoule: {bad}: [sweep] frontiers = magic: up to four of megatron, megatron+perseus, "

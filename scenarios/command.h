@@ -21,6 +21,7 @@ extern const NjCommand nj_command_best;
 extern const NjCommand nj_command_frontier;
 extern const NjCommand nj_command_merge;
 extern const NjCommand nj_command_plot;
+extern const NjCommand nj_command_report;
 extern const NjCommand nj_command_show;
 extern const NjCommand nj_command_sweep;
 extern const NjCommand nj_command_run;

@@ -14,6 +14,7 @@ static const NjCommand *const commands[] = {
     &nj_command_best,
     &nj_command_merge,
     &nj_command_plot,
+    &nj_command_report,
     &nj_command_calibrate,
     &nj_command_validate,
     NULL,

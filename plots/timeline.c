@@ -18,9 +18,10 @@ typedef struct {
 typedef struct {
     const NjPipeline *pipeline;
     double static_w;
-    GArray *blocks; // Block, by task
-    GArray *spans;  // NjSpan of the zoomed task
-    guint32 zoomed; // task, or G_MAXUINT32
+    GArray *blocks;     // Block, by task
+    GArray *spans;      // NjSpan of the zoomed task
+    GPtrArray *kernels; // NjKernel * of the spans, copied: a run's own end with it
+    guint32 zoomed;     // task, or G_MAXUINT32
     NjTime zoomed_start;
 } Collected;
 
@@ -50,8 +51,12 @@ static void on_task(gpointer user, guint32 task, const NjTaskResult *result)
 static void on_span(gpointer user, const NjSpan *span)
 {
     Collected *all = user;
-    if (span->task == all->zoomed)
-        g_array_append_val(all->spans, *span);
+    if (span->task != all->zoomed)
+        return;
+    NjSpan kept = *span;
+    kept.kernel = g_memdup2(span->kernel, sizeof *span->kernel);
+    g_ptr_array_add(all->kernels, (gpointer)kept.kernel);
+    g_array_append_val(all->spans, kept);
 }
 
 static Block *block_at(const Collected *all, guint i)
@@ -269,8 +274,9 @@ static gboolean build(NjPlotInput *input, const NjPlotOptions *options, NjFigure
     g_auto(NjPlan) plan = {0};
     g_autoptr(GArray) blocks = g_array_new(FALSE, TRUE, sizeof(Block));
     g_autoptr(GArray) spans = g_array_new(FALSE, TRUE, sizeof(NjSpan));
+    g_autoptr(GPtrArray) kernels = g_ptr_array_new_with_free_func(g_free);
     NjIteration iteration;
-    Collected all = {&pipeline, scenario->workload.gpu.static_w, blocks, spans, G_MAXUINT32, 0};
+    Collected all = {&pipeline, scenario->workload.gpu.static_w, blocks, spans, kernels, G_MAXUINT32, 0};
     const NjObserver observer = {NULL, on_span, on_task, &all};
     if ((options->zoom != NULL && !find_zoomed(scenario, options->zoom, &all.zoomed, error)) ||
         !nj_plot_run(scenario, options, &observer, &pipeline, &plan, &iteration, error))

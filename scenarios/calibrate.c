@@ -468,14 +468,15 @@ static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, N
     g_autofree guint *configuration_of = NULL;
     if (!fit_init(&fit, input, &configuration_of, error))
         return FALSE;
-    GArray *errors = errors_new(input);
+    GArray *errors = errors_new(input), *left_out = leave_out ? errors_new(input) : NULL;
     g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(NjConstant));
     gboolean ok;
     // What is not determined stays at its prior; the others are fitted again with it there.
     do {
-        ok = run_fit(&fit, error);
+        ok = fit.constants->len == 0 || run_fit(&fit, error);
     } while (ok && drop_undetermined(&fit, kept));
 
+    ok = ok && count_errors(&fit, -1, errors, error);
     g_autoptr(GArray) solution = g_array_copy(fit.constants);
     for (guint i = 0; ok && leave_out && i + 1 < errors->len; i++) {
         fit.left_out = (gint)i;
@@ -484,15 +485,15 @@ static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, N
                 g_strdup_printf("without %s", g_array_index(errors, NjErrors, i).configuration);
             input->progress(input->user, message);
         }
-        ok = run_fit(&fit, error) && count_errors(&fit, (gint)i, errors, error);
+        ok =
+            (fit.constants->len == 0 || run_fit(&fit, error)) && count_errors(&fit, (gint)i, left_out, error);
     }
-    memcpy(fit.constants->data, solution->data, solution->len * sizeof(NjConstant));
-    ok = ok && (leave_out || count_errors(&fit, -1, errors, error));
     if (ok) {
-        g_array_append_vals(fit.constants, kept->data, kept->len);
-        *result = (NjCalibration){g_steal_pointer(&fit.constants), errors};
+        g_array_append_vals(solution, kept->data, kept->len);
+        *result = (NjCalibration){g_steal_pointer(&solution), errors, left_out};
     } else {
         errors_free(errors);
+        g_clear_pointer(&left_out, errors_free);
     }
     fit_clear(&fit);
     return ok;
@@ -513,6 +514,7 @@ void nj_calibration_clear(NjCalibration *calibration)
     g_clear_pointer(&calibration->constants, g_array_unref);
     if (calibration->errors != NULL)
         errors_free(g_steal_pointer(&calibration->errors));
+    g_clear_pointer(&calibration->left_out, errors_free);
 }
 
 NjGpu nj_calibration_apply(const NjCalibration *calibration, const NjGpu *gpu)

@@ -73,7 +73,8 @@ typedef struct {
 
 typedef struct {
     GArray *constants; // NjConstant
-    GArray *errors;    // NjErrors by configuration, in order; the last is over all ("all")
+    GArray *errors;    // NjErrors on the fitted data by configuration, in order; the last is over all ("all")
+    GArray *left_out;  // same on what was left out in turn; NULL where nothing was
 } NjCalibration;
 
 void nj_calibration_clear(NjCalibration *calibration);
@@ -82,8 +83,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjCalibration, nj_calibration_clear)
 // Fits. result is initialised on success only.
 gboolean nj_calibrate(const NjCalibrationInput *input, NjCalibration *result, GError **error);
 
-// Fits with every configuration left out in turn; errors are those on what was left out, constants those of
-// the fit to everything.
+// Same, and then fits with every configuration left out in turn.
 gboolean nj_cross_validate(const NjCalibrationInput *input, NjCalibration *result, GError **error);
 
 // The GPU with fitted constants (shares the strings of the original).

@@ -96,21 +96,31 @@ static gboolean write_gpu_file(const char *path, const char *original, const NjC
     return g_file_set_contents_full(path, text, (gssize)length, G_FILE_SET_CONTENTS_CONSISTENT, 0644, error);
 }
 
-static char *describe_origin(GStrv paths, const NjCalibration *calibration, gboolean left_out)
+static void describe_errors(GString *text, const GArray *errors, const char *of_what)
 {
-    const NjErrors *all = &g_array_index(calibration->errors, NjErrors, calibration->errors->len - 1);
+    const NjErrors *all = &g_array_index(errors, NjErrors, errors->len - 1);
+    g_string_append_printf(text, "\n mean absolute error %s: %.2f %% of %u times", of_what,
+                           100 * all->mean_abs[NJ_FIGURE_TIME], all->n[NJ_FIGURE_TIME]);
+    if (all->n[NJ_FIGURE_ENERGY] > 0)
+        g_string_append_printf(text, ", %.2f %% of %u energies", 100 * all->mean_abs[NJ_FIGURE_ENERGY],
+                               all->n[NJ_FIGURE_ENERGY]);
+}
+
+// The comment above the constants: data, date, version, rows and errors.
+static char *describe_origin(GStrv paths, const NjCalibration *calibration)
+{
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date = g_date_time_format(now, "%Y-%m-%d");
-    g_autoptr(GString) names = g_string_new(NULL);
+    g_autoptr(GString) text = g_string_new(" Constants of the model, fitted to ");
     for (guint i = 0; paths[i] != NULL; i++) {
         g_autofree char *name = g_path_get_basename(paths[i]);
-        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", name);
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name);
     }
-    return g_strdup_printf(" Constants of the model, fitted to %s on %s by nanojoule %s calibrate:\n"
-                           " %u times, %u energies; mean absolute error %.2f %% and %.2f %% (%s).",
-                           names->str, date, NJ_VERSION, all->n[NJ_FIGURE_TIME], all->n[NJ_FIGURE_ENERGY],
-                           100 * all->mean_abs[NJ_FIGURE_TIME], 100 * all->mean_abs[NJ_FIGURE_ENERGY],
-                           left_out ? "each configuration left out in turn" : "on the fitted data");
+    g_string_append_printf(text, " on %s by nanojoule %s calibrate;", date, NJ_VERSION);
+    describe_errors(text, calibration->errors, "of the fit");
+    if (calibration->left_out != NULL)
+        describe_errors(text, calibration->left_out, "of configurations left out in turn");
+    return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
 static GPtrArray *read_sets(GStrv paths, const NjMeasurementOptions *options, GError **error)
@@ -181,10 +191,12 @@ static int run(int argc, char **argv)
                          : nj_calibrate(&input, &calibration, &error)))
         return nj_command_fail(error);
     print_constants(calibration.constants);
-    print_errors(calibration.errors, cross_validate);
+    print_errors(calibration.errors, FALSE);
+    if (calibration.left_out != NULL)
+        print_errors(calibration.left_out, TRUE);
     if (output != NULL) {
         g_autofree char *original = nj_data_locate("models/gpus", gpu_name, ".ini", &error);
-        g_autofree char *origin = describe_origin(arguments, &calibration, cross_validate);
+        g_autofree char *origin = describe_origin(arguments, &calibration);
         if (original == NULL || !write_gpu_file(output, original, &calibration, origin, &error))
             return nj_command_fail(error);
     }

@@ -68,6 +68,13 @@ static GPtrArray *find_fields(const NjGpu *gpu)
     return found;
 }
 
+// A constant that 10 % would take beyond its bounds goes as far as they are.
+static gboolean is_bounded(const NjGpu *gpu, const NjField *field)
+{
+    const double value = G_STRUCT_MEMBER(double, gpu, field->offset);
+    return value * (1 - CHANGE) < field->minimum || value * (1 + CHANGE) > field->maximum;
+}
+
 // The largest move of either reduction, in points.
 static double largest_move(const Task *pair, const Reductions *base)
 {
@@ -94,6 +101,7 @@ static void fill(const NjScenario *scenario, const Task *tasks, guint n_fields, 
     g_ptr_array_sort_with_data(pairs, compare_moves, (gpointer)base);
     const guint n_shown = MIN(pairs->len, MAX_SHOWN);
     double span = 0;
+    gboolean any_bounded = FALSE;
     nj_figure_begin_block(figure, "moves", "panel row low_points high_points");
     for (guint panel = 0; panel < N_REDUCTIONS; panel++) {
         for (guint row = 0; row < n_shown; row++) {
@@ -110,7 +118,11 @@ static void fill(const NjScenario *scenario, const Task *tasks, guint n_fields, 
     nj_figure_begin_block(figure, "constants", "row name");
     for (guint row = 0; row < n_shown; row++) {
         nj_figure_add_integer(figure, (int)row);
-        nj_figure_add_text(figure, ((const Task *)pairs->pdata[row])->field->key);
+        const NjField *field = ((const Task *)pairs->pdata[row])->field;
+        const gboolean bounded = is_bounded(&scenario->workload.gpu, field);
+        g_autofree char *name = g_strconcat(field->key, bounded ? " *" : "", NULL);
+        any_bounded = any_bounded || bounded;
+        nj_figure_add_text(figure, name);
         nj_figure_end_row(figure);
     }
     nj_figure_end_block(figure);
@@ -120,6 +132,7 @@ static void fill(const NjScenario *scenario, const Task *tasks, guint n_fields, 
     nj_figure_set_text(figure, "plot_title", full);
     nj_figure_set_real(figure, "base_iso_time", base->pct[ISO_TIME]);
     nj_figure_set_real(figure, "base_iso_energy", base->pct[ISO_ENERGY]);
+    nj_figure_set_integer(figure, "any_bounded", any_bounded);
     nj_figure_set_integer(figure, "n_shown", (int)n_shown);
     nj_figure_set_real(figure, "span", fmax(span, 0.1));
     figure->height = 150 + 22 * (int)n_shown;

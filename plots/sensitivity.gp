@@ -12,6 +12,11 @@ eval add_entry
 entry_text = "constant 10 % higher"
 entry_color = orange
 eval add_entry
+if (any_bounded) {
+  entry_text = "* 10 % or as far as it may go"
+  entry_color = 0xffffff
+  eval add_entry
+}
 set tmargin at screen 1 - 66.0 / height
 set bmargin at screen 82.0 / height
 set yrange [-n_shown + 0.4:0.6]

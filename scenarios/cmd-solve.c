@@ -18,8 +18,11 @@
 // Rows of a frontier printed for people; programs get all of them.
 #define TEXT_ROWS 20
 
+// Fewer plans than this are not worth a thread, which solves the bound again.
+#define PLANS_PER_THREAD 50
+
 typedef struct {
-    int microbatches;
+    int microbatches, jobs;
     double static_power_w; // of one rank
     double step_s;
     char *times;
@@ -91,6 +94,8 @@ static gboolean check_options(const Options *options, Run *run, GError **error)
         return usage(error, "solve: --microbatches from 1 to 100000 is needed");
     if (!isfinite(options->static_power_w) || options->static_power_w < 0)
         return usage(error, "solve: --static-power of at least 0 W is needed, such as 85");
+    if (options->jobs < 1 || options->jobs > 1024)
+        return usage(error, "solve: --jobs from 1 to 1024 is needed");
     if (!isfinite(options->step_s) || options->step_s <= 0)
         return usage(error, "solve: --step above 0 s is needed, such as 0.001");
     run->schedule = nj_pipeline_schedule_find(options->schedule);
@@ -299,18 +304,65 @@ static gboolean write_plan(const Run *run, const Point *at, const Point *slower,
     return nj_plan_files_write(freqs, scheds, &plan, &costs, error);
 }
 
+// What a thread makes: every n_threads-th point's plan, with a solver of its own.
+typedef struct {
+    const Run *run;
+    guint first, n_threads;
+    GError *error;
+} Share;
+
+static gpointer make_share(gpointer data)
+{
+    Share *share = data;
+    const Run *run = share->run;
+    g_autoptr(NjSolver) own = NULL;
+    NjSolver *solver = run->solver;
+    if (share->first > 0)
+        solver = own = nj_solver_new(run->problem.dag, run->problem.n_sets, run->problem.sets, &share->error);
+    for (guint i = share->first; solver != NULL && i < run->points->len; i += share->n_threads) {
+        Point *at = point(run, i);
+        at->made = at->fastest ? nj_solver_plan_fastest(solver)
+                               : nj_solver_plan(solver, at->latest_s, &share->error);
+        if (at->made == NULL)
+            break;
+    }
+    return NULL;
+}
+
+// Plans do not depend on each other, nor on who makes them.
+static gboolean make_plans(const Run *run, GError **error)
+{
+    const guint n_threads = CLAMP(run->points->len / PLANS_PER_THREAD, 1, (guint)run->options->jobs);
+    g_autofree Share *shares = g_new0(Share, n_threads);
+    g_autofree GThread **threads = g_new0(GThread *, n_threads);
+    for (guint t = 0; t < n_threads; t++)
+        shares[t] = (Share){run, t, n_threads, NULL};
+    for (guint t = 1; t < n_threads; t++)
+        threads[t] = g_thread_new("solve", make_share, &shares[t]);
+    make_share(&shares[0]);
+    gboolean ok = TRUE;
+    for (guint t = 0; t < n_threads; t++) {
+        if (t > 0)
+            g_thread_join(threads[t]);
+        if (shares[t].error == NULL)
+            continue;
+        if (ok)
+            g_propagate_error(error, shares[t].error);
+        else
+            g_error_free(shares[t].error);
+        ok = FALSE;
+    }
+    return ok;
+}
+
 static gboolean solve_points(Run *run, GError **error)
 {
     const guint n = run->points->len;
     g_autofree guint *by_number = sort_points(run, slower_first);
-    for (guint k = 0; k < n; k++) {
-        Point *at = point(run, by_number[k]);
-        at->number = k;
-        at->made = at->fastest ? nj_solver_plan_fastest(run->solver)
-                               : nj_solver_plan(run->solver, at->latest_s, error);
-        if (at->made == NULL)
-            return FALSE;
-    }
+    for (guint k = 0; k < n; k++)
+        point(run, by_number[k])->number = k;
+    if (!make_plans(run, error))
+        return FALSE;
     pick_plans(run, by_number);
     for (guint k = 0; k < n; k++)
         if (!compare_with_bound(run, point(run, by_number[k]), error))
@@ -390,7 +442,8 @@ static gboolean solve(const Options *options, const char *profile_path, GError *
 
 static int run_solve(int argc, char **argv)
 {
-    g_auto(Options) options = {.static_power_w = (double)NAN, .step_s = 0.001};
+    g_auto(Options)
+        options = {.static_power_w = (double)NAN, .step_s = 0.001, .jobs = (int)g_get_num_processors()};
     const GOptionEntry entries[] = {
         {"microbatches", 'm', 0, G_OPTION_ARG_INT, &options.microbatches, "Microbatches of an iteration",
          "N"},
@@ -403,6 +456,7 @@ static int run_solve(int argc, char **argv)
         {"times", 0, 0, G_OPTION_ARG_STRING, &options.times, "Plans for these iteration times only",
          "SECONDS,..."},
         {"schedule", 0, 0, G_OPTION_ARG_STRING, &options.schedule, "Pipeline schedule (1f1b)", "NAME"},
+        {"jobs", 'j', 0, G_OPTION_ARG_INT, &options.jobs, "Threads (one a core)", "N"},
         {"format", 'f', 0, G_OPTION_ARG_STRING, &options.format, "text, csv or json (text)", "FORMAT"},
         {NULL},
     };

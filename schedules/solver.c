@@ -5,8 +5,9 @@
 #include <math.h>
 
 // States of the flow are kept so that any time can be gone back to. When there are more than this, every
-// other one is dropped: the memory stays bounded, and the way from a state to a time short.
-#define MAX_MARKS 64
+// other one is dropped: the memory stays bounded (23 MB at 2,048 tasks), and the way from a state to a time
+// short.
+#define MAX_MARKS 256
 // Times around the one asked for from which plans are made, in steps of the planner: the first is exact.
 static const gint TARGET_STEPS[] = {0, -1, 1, -2, 2};
 

@@ -122,6 +122,28 @@ START_TEST(rows_that_are_asked_for)
 }
 END_TEST
 
+// Hundreds of plans: the same bytes on any number of threads.
+START_TEST(threads)
+{
+    g_autofree char *profile = nj_test_fixture("solve/profile.csv");
+    g_autofree char *first = NULL;
+    for (guint jobs = 1; jobs <= 3; jobs++) {
+        g_autofree char *out = NULL, *err = NULL;
+        g_autofree char *arguments =
+            g_strdup_printf("%s -m 12 -p 10 -f csv --step 0.00003 -j%u", profile, jobs);
+        ck_assert_int_eq(run_solve(arguments, &out, &err), 0);
+        ck_assert_str_eq(err, "");
+        if (first == NULL)
+            first = g_strdup(out);
+        ck_assert_str_eq(out, first);
+    }
+    guint n_lines = 0;
+    for (const char *c = first; *c != '\0'; c++)
+        n_lines += *c == '\n';
+    ck_assert_uint_gt(n_lines, 200);
+}
+END_TEST
+
 START_TEST(no_choice_is_one_plan)
 {
     g_autofree char *profile = g_build_filename(scratch, "p.csv", NULL);
@@ -163,6 +185,7 @@ START_TEST(errors_and_exit_status)
         {2, "-p 10 -m -1", "nanojoule: solve: --microbatches from 1 to 100000 is needed\n"},
         {2, "-m 2", "nanojoule: solve: --static-power of at least 0 W is needed, such as 85\n"},
         {2, "-m 2 -p -1", "nanojoule: solve: --static-power of at least 0 W is needed, such as 85\n"},
+        {2, "-m 2 -p 10 -j0", "nanojoule: solve: --jobs from 1 to 1024 is needed\n"},
         {2, "-m 2 -p 10 --step 0", "nanojoule: solve: --step above 0 s is needed, such as 0.001\n"},
         {2, "-m 2 -p 10 --step 1e-9",
          "nanojoule: solve: --step 1e-09 gives more than 100000 plans: from 0.9 to 0.902 s, at least 2e-08 "
@@ -370,6 +393,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, golden_frontier);
     tcase_add_test(tests, rows_that_are_asked_for);
+    tcase_add_test(tests, threads);
     tcase_add_test(tests, no_choice_is_one_plan);
     tcase_add_test(tests, errors_and_exit_status);
     tcase_add_test(tests, does_not_mix_runs);

@@ -1,22 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/engine.h"
+#include "tests/aborts.h"
+#include "tests/counting-malloc.h"
 #include "tests/testing.h"
-
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-// Counts allocations of the whole program: glib's go through malloc. A sanitizer has a malloc of its own.
-#ifndef __SANITIZE_ADDRESS__
-#define COUNTS_ALLOCATIONS
-static guint n_allocations;
-extern void *__libc_malloc(size_t size);
-void *malloc(size_t size)
-{
-    n_allocations++;
-    return __libc_malloc(size);
-}
-#endif
 
 START_TEST(order)
 {
@@ -93,26 +79,88 @@ static void cancel_what_was_taken(void)
     nj_engine_cancel(&engine, id);
 }
 
-// Misuse is a bug and ends the program.
-static gboolean aborts(void (*misuse)(void))
+static void move_into_the_past(void)
 {
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (freopen("/dev/null", "w", stderr) == NULL)
-            _exit(0);
-        misuse();
-        _exit(0);
-    }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    return WIFSIGNALED(status);
+    NjEngine engine;
+    NjEvent event;
+    nj_engine_init(&engine, 2);
+    nj_engine_schedule(&engine, 10, 0, 0, 0);
+    const NjEventId id = nj_engine_schedule(&engine, 20, 0, 0, 0);
+    nj_engine_next(&engine, &event);
+    nj_engine_reschedule(&engine, id, 9);
+}
+
+static void cancel_twice(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 2);
+    const NjEventId id = nj_engine_schedule(&engine, 10, 0, 0, 0);
+    nj_engine_cancel(&engine, id);
+    nj_engine_cancel(&engine, id);
+}
+
+static void move_what_never_was(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 2);
+    nj_engine_reschedule(&engine, 7, 10);
+}
+
+// A broken heap and a lost slot, for nj_engine_verify() to find.
+static void verify_heap_out_of_order(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 4);
+    for (guint i = 0; i < 4; i++)
+        nj_engine_schedule(&engine, 10 + i, 0, 0, i);
+    engine.heap[0].time = 12;
+    nj_engine_verify(&engine);
+}
+
+static void verify_wrong_place(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 4);
+    nj_engine_schedule(&engine, 10, 0, 0, 0);
+    engine.slots[engine.heap[0].slot].place = 3;
+    nj_engine_verify(&engine);
+}
+
+static void verify_lost_slot(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 4);
+    engine.first_free = engine.slots[engine.first_free].place;
+    nj_engine_verify(&engine);
+}
+
+static void verify_event_in_the_past(void)
+{
+    NjEngine engine;
+    nj_engine_init(&engine, 4);
+    nj_engine_schedule(&engine, 10, 0, 0, 0);
+    engine.now = 11;
+    nj_engine_verify(&engine);
 }
 
 START_TEST(misuse_trips_asserts)
 {
-    ck_assert(aborts(schedule_in_the_past));
-    ck_assert(aborts(cancel_what_was_taken));
+    static const struct {
+        const char *label;
+        void (*misuse)(void);
+    } rows[] = {
+        {"schedule in the past", schedule_in_the_past},
+        {"cancel what was taken", cancel_what_was_taken},
+        {"cancel twice", cancel_twice},
+        {"move into the past", move_into_the_past},
+        {"move what never was", move_what_never_was},
+        {"verify: heap out of order", verify_heap_out_of_order},
+        {"verify: wrong place", verify_wrong_place},
+        {"verify: lost slot", verify_lost_slot},
+        {"verify: event in the past", verify_event_in_the_past},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
+        ck_assert_msg(nj_test_aborts(rows[i].misuse), "%s", rows[i].label);
 }
 END_TEST
 
@@ -184,7 +232,7 @@ START_TEST(random_against_a_list)
 }
 END_TEST
 
-#ifdef COUNTS_ALLOCATIONS
+#ifdef NJ_COUNTS_ALLOCATIONS
 START_TEST(no_allocation_after_the_reserve)
 {
     NjEngine engine;
@@ -192,14 +240,21 @@ START_TEST(no_allocation_after_the_reserve)
     nj_engine_init(&engine, 100);
     for (guint i = 0; i < 100; i++)
         nj_engine_schedule(&engine, i, 0, 0, i);
-    const guint before = n_allocations;
+    const guint before = nj_n_allocations;
     for (guint i = 0; i < 100000; i++) {
         nj_engine_next(&engine, &event);
         nj_engine_schedule(&engine, event.time + 1 + event.subject % 7, 0, 0, event.subject);
     }
-    ck_assert_uint_eq(n_allocations, before);
-    nj_engine_schedule(&engine, engine.now, 0, 0, 0); // one more than reserved
-    ck_assert_uint_gt(n_allocations, before);
+    const guint held = nj_n_allocations;
+    nj_engine_schedule(&engine, engine.now, 0, 0, 0); // one more than reserved: both arrays double
+    const guint grown = nj_n_allocations;
+    nj_engine_reset(&engine); // keeps them
+    for (guint i = 0; i < 200; i++)
+        nj_engine_schedule(&engine, i, 0, 0, i);
+    const guint after = nj_n_allocations;
+    ck_assert_uint_eq(held, before);
+    ck_assert_uint_eq(grown, before + 2);
+    ck_assert_uint_eq(after, grown);
     nj_engine_clear(&engine);
 }
 END_TEST
@@ -213,7 +268,7 @@ int main(void)
     tcase_add_test(tests, moves_and_cancels);
     tcase_add_test(tests, misuse_trips_asserts);
     tcase_add_test(tests, random_against_a_list);
-#ifdef COUNTS_ALLOCATIONS
+#ifdef NJ_COUNTS_ALLOCATIONS
     tcase_add_test(tests, no_allocation_after_the_reserve);
 #endif
     suite_add_tcase(suite, tests);

@@ -86,7 +86,7 @@ static void observe_interval(Run *run, const Device *device, double dynamic_w)
         .start = device->last_change,
         .end = now,
         .power_w = device->spec->static_w + dynamic_w,
-        .freq_mhz = device->task != NULL ? device->clock.freq_mhz : 0.0,
+        .freq_mhz = device->task != NULL ? device->task->freq_mhz : 0.0,
     };
     for (guint i = 0; device->task != NULL && i < NJ_N_STREAMS; i++) {
         const Stream *stream = &device->streams[i];

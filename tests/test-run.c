@@ -149,6 +149,22 @@ START_TEST(two_kernels_share_hbm)
     record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, memory(4)}, {NJ_STREAM_COMMUNICATION, quarter, .sms = 10});
     ck_assert_double_eq_tol(seconds(record.duration), 5, 1e-9);
     ck_assert_double_eq_tol(seconds(record.overlapped), 4, 1e-9);
+
+    // The other way round: 3.6 s on all SMs are 4 s on 90 of 100, in which the compute kernel asks for a
+    // quarter of HBM; the collective does 3 of its 4 s beside it, then 1 s alone.
+    NjKernel modest = gemm(3.6);
+    modest.hbm_s = 1;
+    NjKernel greedy = collective(1e-9);
+    greedy.hbm_s = 4;
+    record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, modest}, {NJ_STREAM_COMMUNICATION, greedy, .sms = 10});
+    ck_assert_double_eq_tol(seconds(record.duration), 5, 1e-9);
+    ck_assert_double_eq_tol(seconds(record.overlapped), 4, 1e-9);
+
+    // Together they ask for no more than there is: 0.25 + 0.5.
+    NjKernel half = collective(4);
+    half.hbm_s = 2;
+    record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, modest}, {NJ_STREAM_COMMUNICATION, half, .sms = 10});
+    ck_assert_double_eq_tol(seconds(record.duration), 4, 1e-9);
 }
 END_TEST
 
@@ -181,24 +197,27 @@ START_TEST(interference)
     NjDeviceSpec spec = plain_spec();
     spec.overlap_gemm = 1.6;
     spec.overlap_attention = 2;
+    spec.overlap_memory = 1.25;
     spec.overlap_comm_gemm = 2;
+    spec.overlap_comm_memory = 1.6;
     NjKernel attention = gemm(2);
     attention.kind = NJ_KERNEL_ATTENTION;
-    static const struct {
+    const struct {
         const char *label;
-        gboolean attention;
+        NjKernel kernel;
         double duration_s;
     } rows[] = {
         // The collective takes 2 s instead of 1 at half the rate; the kernel does 0.8 / 1.6 x 2 = 1 s of its
         // 2 s.
-        {"gemm", FALSE, 3},
+        {"gemm", gemm(2), 3},
         // 0.8 / 2 x 2 = 0.8 s of its 2 s, then 1.2 s alone.
-        {"attention", TRUE, 3.2},
+        {"attention", attention, 3.2},
+        // The collective takes 1.6 s, in which the kernel, which needs no SMs, does 1.6 / 1.25 of its 2 s.
+        {"memory", memory(2), 1.6 + 0.72},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        const NjTaskRecord record =
-            RUN(&spec, 1000, {NJ_STREAM_COMPUTE, rows[i].attention ? attention : gemm(2)},
-                {NJ_STREAM_COMMUNICATION, collective(1), .sms = 20});
+        const NjTaskRecord record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, rows[i].kernel},
+                                        {NJ_STREAM_COMMUNICATION, collective(1), .sms = 20});
         ck_assert_msg(fabs(seconds(record.duration) - rows[i].duration_s) < 1e-9, "%s: %.9f", rows[i].label,
                       seconds(record.duration));
     }
@@ -438,6 +457,41 @@ START_TEST(power_sums_to_energy)
 }
 END_TEST
 
+static void see_only_interval(gpointer user, const NjInterval *interval)
+{
+    NjInterval *seen = user;
+    ck_assert_int_eq(seen->end, 0); // the first
+    *seen = *interval;
+}
+
+// One kernel without latency is one interval of constant power, as a known record is.
+START_TEST(one_interval)
+{
+    const NjDeviceSpec spec = plain_spec();
+    NjProgram program;
+    NjTaskRecord record;
+    NjTaskResult result;
+    NjKernel kernel = gemm(2); // 100 W of its own
+    kernel.hbm_s = 0.5;
+    build(&program, &(const Op){NJ_STREAM_COMPUTE, kernel}, 1);
+    nj_run_alone(&spec, &program, 1000, &record);
+    for (guint known = 0; known < 2; known++) {
+        NjInterval seen = {0};
+        const NjObserver observer = {.interval = see_only_interval, .user = &seen};
+        const NjTask task = {.freq_mhz = 1000, .known = known ? &record : NULL};
+        const NjRunInput input = {&spec, 1, &program, 1, &task, 1, NULL, 0};
+        ck_assert_int_eq(nj_run(&input, &observer, &result), 2 * (NjTime)NJ_PS_PER_S);
+        ck_assert_int_eq(seen.start, 0);
+        ck_assert_int_eq(seen.end, 2 * (NjTime)NJ_PS_PER_S);
+        ck_assert_double_eq_tol(seen.power_w, 200, 1e-9);
+        ck_assert_double_eq(seen.freq_mhz, 1000);
+        ck_assert_double_eq_tol(seen.sm_use, known ? 0 : 1, 1e-9); // what a record does not tell
+        ck_assert_double_eq_tol(seen.hbm_use, known ? 0 : 0.25, 1e-9);
+    }
+    nj_program_clear(&program);
+}
+END_TEST
+
 // A task with a known record stands for its kernels: the same results to the byte.
 START_TEST(known_records_give_the_same_bytes)
 {
@@ -478,6 +532,7 @@ int main(void)
     tcase_add_test(tests, kernels_without_work);
     tcase_add_test(tests, pipelines_known_by_hand);
     tcase_add_test(tests, power_sums_to_energy);
+    tcase_add_test(tests, one_interval);
     tcase_add_test(tests, known_records_give_the_same_bytes);
     suite_add_tcase(suite, tests);
     return nj_test_run(suite);

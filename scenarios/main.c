@@ -22,9 +22,8 @@ static void print_usage(FILE *out)
                  "Exit status: 0 done, 1 failed, 2 wrong use.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, ""); // numbers keep their point whatever the locale
     if (argc < 2) {
         print_usage(stderr);
         return 2;
@@ -37,17 +36,21 @@ int main(int argc, char **argv)
         printf("nanojoule %s\n", NJ_VERSION);
         return 0;
     }
-    for (const NjCommand *const *command = nj_commands(); *command != NULL; command++) {
-        if (strcmp(argv[1], (*command)->name) != 0)
-            continue;
-        const int status = (*command)->run(argc - 1, argv + 1);
-        // A full disk or a closed pipe shows up here at the latest.
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-            fprintf(stderr, "nanojoule: standard output: cannot be written\n");
-            return 1;
-        }
-        return status;
-    }
+    for (const NjCommand *const *command = nj_commands(); *command != NULL; command++)
+        if (strcmp(argv[1], (*command)->name) == 0)
+            return (*command)->run(argc - 1, argv + 1);
     fprintf(stderr, "nanojoule: unknown command '%s'\nTry 'nanojoule --help'.\n", argv[1]);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, ""); // numbers keep their point whatever the locale
+    const int status = run(argc, argv);
+    // A full disk or a closed pipe shows up here at the latest.
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "nanojoule: standard output: cannot be written\n");
+        return 1;
+    }
+    return status;
 }

@@ -134,10 +134,35 @@ class Commands(unittest.TestCase):
                 self.assertIn("llama", out.lower())
 
     def test_full_disk(self):
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            result = run("simulate", SCENARIO, stdout=full)
-        self.assertEqual(result.returncode, 1)
-        self.assertEqual(result.stderr, "nanojoule: standard output: cannot be written\n")
+        table = self.path("plans.csv", "\n".join([PLAN_HEADER, plan_row("a", "megatron+perseus", 1410, 1200)]) + "\n")
+        for arguments in (["simulate", SCENARIO], ["simulate", SCENARIO, "--format", "json"],
+                          ["replay", table, "--format", "csv"], ["--help"], ["--version"], ["replay", "--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = run(*arguments, stdout=full)
+            self.assertEqual((result.returncode, result.stderr),
+                             (1, "nanojoule: standard output: cannot be written\n"), arguments)
+        # A reader that has gone, as in `nanojoule ... | head -1`.
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = run("simulate", SCENARIO, stdout=writer)
+        os.close(writer)
+        self.assertNotEqual(result.returncode, 0)
+
+    def test_files_that_cannot_be_read(self):
+        missing, empty = self.path("none.csv"), self.path("empty.csv", "")
+        text = self.path("s.ini", "no key file\n")
+        for arguments, message in (
+                (["simulate", text], f"{text}: Key file contains line “no key file” which is not a key-value pair, "
+                                     "group, or comment"),
+                (["simulate", self.folder.name], f"{self.folder.name}: Not a regular file"),
+                (["replay", missing], f"Failed to open file “{missing}”: No such file or directory"),
+                (["replay", empty], f"{empty}: empty: a header line with column names is needed")):
+            self.check(arguments, 1, stdout="", stderr=f"nanojoule: {message}\n")
+
+    def test_runs_anywhere(self):
+        result = subprocess.run([PROGRAM, "simulate", SCENARIO, "--format", "csv"], cwd=self.folder.name, text=True,
+                                capture_output=True, check=True)
+        self.assertEqual(result.stdout, run("simulate", SCENARIO, "--format", "csv").stdout)
 
     def test_simulate(self):
         text = self.check(["simulate", SCENARIO], 0, stderr="").stdout

@@ -104,9 +104,8 @@ static void print_summary(GPtrArray *groups, const Group *all)
     nj_table_print(table, NJ_FORMAT_TEXT, stdout);
 }
 
-static gboolean replay_table(const NjPlanTable *plans, const NjGpu *gpu, NjFormat format, GError **error)
+static gboolean replay_table(const NjPlanTable *plans, NjReplay *replay, NjFormat format, GError **error)
 {
-    g_autoptr(NjReplay) replay = nj_replay_new(gpu, FALSE);
     g_autoptr(GPtrArray) groups = g_ptr_array_new_with_free_func(group_free);
     const guint n_columns = format == NJ_FORMAT_CSV ? N_CSV_COLUMNS : G_N_ELEMENTS(csv_columns);
     g_autoptr(NjTable) table = nj_table_new(csv_columns, n_columns);
@@ -166,6 +165,55 @@ static gboolean read_plan_files(const char *freqs, const char *scheds, const NjS
     return TRUE;
 }
 
+static gboolean replay_plan_table(const char *path, const char *gpu_name, NjFormat format, GError **error)
+{
+    g_autoptr(NjPlanTable) plans = nj_plan_table_read(path, error);
+    g_auto(NjGpu) gpu = {0};
+    if (plans == NULL || !nj_gpu_load(&gpu, gpu_name, error))
+        return FALSE;
+    g_autoptr(NjReplay) replay = nj_replay_new(&gpu, FALSE);
+    if (!replay_table(plans, replay, format, error))
+        return FALSE;
+    nj_report_note(&gpu);
+    return TRUE;
+}
+
+static gboolean replay_plan_files(const char *freqs, const char *scheds, const char *scenario_path,
+                                  NjFormat format, GError **error)
+{
+    g_auto(NjScenario) scenario = {0};
+    g_autoptr(NjPlanTable) plans = g_new0(NjPlanTable, 1);
+    if (!nj_scenario_load(&scenario, scenario_path, error) ||
+        !read_plan_files(freqs, scheds, &scenario, plans, error))
+        return FALSE;
+    g_autoptr(NjReplay) replay = nj_replay_new_of_scenario(&scenario);
+    if (!replay_table(plans, replay, format, error))
+        return FALSE;
+    nj_report_note(&scenario.workload.gpu);
+    return TRUE;
+}
+
+// A table says what its plans ran but for the GPU, a scenario says all of it.
+static gboolean check_usage(GStrv arguments, gboolean table, const char *gpu_name, const char *scenario_path,
+                            GError **error)
+{
+    if (table && arguments[1] != NULL)
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE, "replay: %s: only a FREQS.py plan has a second file",
+                    arguments[1]);
+    else if (table && scenario_path != NULL)
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE,
+                    "replay: --scenario %s: a plan table says itself what its plans ran", scenario_path);
+    else if (!table && scenario_path == NULL)
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE, "replay: %s: --scenario must say what this plan ran",
+                    arguments[0]);
+    else if (!table && gpu_name != NULL)
+        g_set_error(error, NJ_ERROR, NJ_ERROR_USAGE,
+                    "replay: --gpu %s: the scenario of a FREQS.py plan says what it ran on", gpu_name);
+    else
+        return TRUE;
+    return FALSE;
+}
+
 static int run(int argc, char **argv)
 {
     g_autofree char *gpu_name = NULL, *format_name = NULL, *scenario_path = NULL;
@@ -193,37 +241,15 @@ static int run(int argc, char **argv)
 
     g_autoptr(GError) error = NULL;
     NjFormat format;
-    if (!nj_format_parse(format_name != NULL ? format_name : "text", &format, &error))
+    const gboolean table = !g_str_has_suffix(arguments[0], ".py");
+    if (!check_usage(arguments, table, gpu_name, scenario_path, &error) ||
+        !nj_format_parse(format_name != NULL ? format_name : "text", &format, &error))
         return nj_command_fail(error);
-
-    g_autoptr(NjPlanTable) plans = NULL;
-    g_auto(NjScenario) scenario = {0};
-    g_auto(NjGpu) gpu = {0};
-    if (g_str_has_suffix(arguments[0], ".py")) {
-        if (scenario_path == NULL) {
-            g_set_error(&error, NJ_ERROR, NJ_ERROR_USAGE,
-                        "replay: %s: --scenario must say what this plan ran", arguments[0]);
-            return nj_command_fail(error);
-        }
-        plans = g_new0(NjPlanTable, 1);
-        if (!nj_scenario_load(&scenario, scenario_path, &error) ||
-            !read_plan_files(arguments[0], arguments[1], &scenario, plans, &error))
-            return nj_command_fail(error);
-    } else {
-        if (arguments[1] != NULL) {
-            g_set_error(&error, NJ_ERROR, NJ_ERROR_USAGE,
-                        "replay: %s: only a FREQS.py plan has a second file", arguments[1]);
-            return nj_command_fail(error);
-        }
-        plans = nj_plan_table_read(arguments[0], &error);
-        if (plans == NULL)
-            return nj_command_fail(error);
-    }
-    if (!nj_gpu_load(&gpu, gpu_name != NULL ? gpu_name : "a100-sxm4-40gb", &error) ||
-        !replay_table(plans, &gpu, format, &error))
-        return nj_command_fail(error);
-    nj_report_note(&gpu);
-    return 0;
+    return (table ? replay_plan_table(arguments[0], gpu_name != NULL ? gpu_name : "a100-sxm4-40gb", format,
+                                      &error)
+                  : replay_plan_files(arguments[0], arguments[1], scenario_path, format, &error))
+               ? 0
+               : nj_command_fail(error);
 }
 
 const NjCommand nj_command_replay = {

@@ -5,7 +5,7 @@
 // replay; Kareus' planner multiplies its dynamic energy by a safety factor, so a replay of its plans does
 // too.
 
-#include "models/gpu.h"
+#include "scenarios/scenario.h"
 #include "schedules/plan-table.h"
 
 G_BEGIN_DECLS
@@ -22,6 +22,9 @@ typedef struct NjReplay NjReplay;
 // outlive). Transfer full.
 // quick: profile instructions from few layers (nj_executor_set_extrapolate()).
 NjReplay *nj_replay_new(const NjGpu *gpu, gboolean quick);
+// Replays plans of one scenario: its model, GPU, layers, parallelism, schedule and stack, whatever rows say
+// of them. The scenario must outlive the replay. Transfer full.
+NjReplay *nj_replay_new_of_scenario(const NjScenario *scenario);
 void nj_replay_free(NjReplay *replay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(NjReplay, nj_replay_free)
 

@@ -411,8 +411,48 @@ class Commands(unittest.TestCase):
         scheds = self.path("scheds_pipeline_00007.py", f"[\n[{f}, {f}, {b}, {b}],\n[{f}, {b}, {f}, {b}],\n]\n")
         with_launches = self.check(["replay", freqs, scheds, "--scenario", scenario, "--format", "csv"], 0).stdout
         self.assertNotEqual(with_launches, out)
-        self.assertEqual(self.check(["replay", freqs], 2, stdout="").stderr,
-                         f"nanojoule: replay: {freqs}: --scenario must say what this plan ran\n")
+        self.check(["replay", freqs, scheds, "--scenario", scenario, "--format", "csv"], 0, stdout=with_launches)
+
+        # The scenario is what was run: architecture, layers, GPU.
+        def of(name, *changes):
+            text = read(scenario)
+            for old, new in changes:
+                self.assertIn(old, text)
+                text = text.replace(old, new)
+            return run("replay", freqs, "--scenario", self.path(name, text), "--format", "csv")
+
+        arch = self.path("own.ini", read(os.path.join(ROOT, "models", "archs", "llama-3.2-3b.ini")))
+        gpu = read(os.path.join(ROOT, "models", "gpus", "a100-sxm4-40gb.ini"))
+        slower = self.path("slower.ini", re.sub(r"(?m)^peak_tflop_s = .*", "peak_tflop_s = 200", gpu))
+        self.assertEqual(of("a.ini", ("model = llama-3.2-3b", f"model = {arch}")).stdout, out)
+        for changes in (("15;13", "13;15"),), (("gpu = a100-sxm4-40gb", f"gpu = {slower}"),):
+            other = of("b.ini", *changes)
+            self.assertEqual(other.returncode, 0, other.stderr)
+            self.assertNotEqual(other.stdout, out)
+        four = of("c.ini", ("pipeline_stages = 2", "pipeline_stages = 4"), ("15;13", "7;7;7;7"))
+        self.assertEqual((four.returncode, four.stderr),
+                         (1, "nanojoule: plan freqs_pipeline_00007.py: the plan has 2 stages, the pipeline 4\n"))
+
+        for arguments, message in (
+                ([freqs], f"replay: {freqs}: --scenario must say what this plan ran"),
+                ([freqs, "--scenario", scenario, "--gpu", "a40"],
+                 "replay: --gpu a40: the scenario of a FREQS.py plan says what it ran on"),
+                (["plans.csv", scheds], f"replay: {scheds}: only a FREQS.py plan has a second file"),
+                (["plans.csv", "--scenario", scenario],
+                 f"replay: --scenario {scenario}: a plan table says itself what its plans ran")):
+            self.check(["replay", *arguments], 2, stdout="", stderr=f"nanojoule: {message}\n")
+
+    def test_replay_of_published_files(self):
+        raw = os.path.join(os.environ.get("NJ_REFERENCE", ""), "raw")
+        if not os.path.exists(raw):
+            self.assertNotIn("CI", os.environ, "reference data is absent in CI")
+            self.skipTest("no reference data at " + raw)
+        arguments = [os.path.join(raw, name) for name in ("freqs_pipeline_02495.py", "scheds_pipeline_02495.py")]
+        for names in arguments[:1], arguments:
+            out = self.check(["replay", *names, "--scenario", SCENARIO, "--format", "csv"], 0, stderr="").stdout
+            row = next(csv.DictReader(io.StringIO(out)))
+            self.assertEqual(float(row["ref_time_s"]), 4.353)
+        self.assertAlmostEqual(float(row["time_s"]) / 4.353, 1, delta=0.04)
 
     def synthetic_plans(self):
         """Plans and what a GPU with other constants would do: its file, and the table of its 'measurements'."""

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
@@ -84,15 +83,21 @@ class Commands(unittest.TestCase):
         for name in names:
             help_text = self.check([name, "--help"], 0, stderr="").stdout
             self.assertIn(f"nanojoule {name}", help_text)
-            wrong = self.check([name, "--no-such-option"], 2, stdout="")
-            self.assertIn(f"Try 'nanojoule {name} --help'.", wrong.stderr)
+            self.check([name, "--no-such-option"], 2, stdout="",
+                       stderr=f"nanojoule: {name}: Unknown option --no-such-option\n"
+                              f"Try 'nanojoule {name} --help'.\n")
         self.check([], 2, stdout="")
+        self.check(["replay", "a", "b", "c"], 2, stdout="",
+                   stderr="nanojoule: replay: too many arguments: usage: nanojoule replay PLANS.csv | FREQS.py "
+                          "[SCHEDS.py]\nTry 'nanojoule replay --help'.\n")
+        for command in "simulate", "replay":
+            self.check([command, SCENARIO, "--format", "xml"], 2, stdout="",
+                       stderr="nanojoule: --format xml: text, csv or json is needed\n")
         self.check(["simulat"], 2, stdout="", stderr="nanojoule: unknown command 'simulat'\nTry 'nanojoule --help'.\n")
         self.check(["simulate"], 2, stdout="",
                    stderr="nanojoule: simulate: an argument is missing: usage: nanojoule simulate SCENARIO\n"
                           "Try 'nanojoule simulate --help'.\n")
         self.check(["simulate", SCENARIO, SCENARIO], 2, stdout="")
-        self.check(["simulate", SCENARIO, "--format", "xml"], 2, stdout="")
         missing = self.path("none.ini")
         self.check(["simulate", missing], 1, stdout="", stderr=f"nanojoule: {missing}: No such file or directory\n")
 
@@ -388,7 +393,15 @@ class Commands(unittest.TestCase):
             # 85 W on each of two stages
             self.assertAlmostEqual(float(row["total_energy_j"]),
                                    float(row["dynamic_energy_j"]) + 170 * float(row["time_s"]), places=4)
+        self.check(["replay", table, "--format", "csv"], 0, stdout=out)  # the same bytes again
         self.assertIn("by configuration and method", self.check(["replay", table], 0).stdout)
+        objects = json.loads(self.check(["replay", table, "--format", "json"], 0).stdout)
+        self.assertEqual([o["plan_id"] for o in objects], list(rows))
+        self.assertEqual(list(objects[0]), REPLAY_HEADER.split(",") + ["time_pct", "dynamic_pct", "total_pct"])
+        for o in objects:
+            self.assertAlmostEqual(o["time_s"], float(rows[o["plan_id"]]["time_s"]), places=6)
+        self.assertAlmostEqual(objects[0]["time_pct"], 100 * (objects[0]["time_s"] / 1.5 - 1), places=5)
+        self.assertIsNone(objects[1]["time_pct"])
         bad = self.path("bad.csv", read(table).replace("F1410", "F1405"))
         self.assertEqual(self.check(["replay", bad], 1).stderr,
                          "nanojoule: plan a: stage 0, instruction 0: frequency 1405 MHz: NVIDIA A100-SXM4-40GB has 900 "
@@ -640,7 +653,7 @@ class Commands(unittest.TestCase):
                                     "--cross-validate", "-j", "1", "-o", output, "--free",
                                     "gemm_share,gemm_w,hbm_efficiency,hbm_w,clock_w,volt_linear"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.2)
+        self.assertIn("calibrate: round 1", process.stderr.readline())  # it is at work
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate()
         self.assertEqual(process.returncode, 1, stderr)

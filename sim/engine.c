@@ -4,10 +4,18 @@
 #define ARITY 4u
 #define PRIORITY_SHIFT 56
 
+// Time and order as one number: no time is below 0.
+__extension__ typedef unsigned __int128 Key;
+
+static inline Key key_of(const NjHeapEntry *entry)
+{
+    return (Key)(guint64)entry->time << 64 | entry->order;
+}
+
 static inline guint before(const NjHeapEntry *a, const NjHeapEntry *b)
 {
     // Without branches: which of two events is earlier cannot be predicted.
-    return (a->time < b->time) | ((a->time == b->time) & (a->order < b->order));
+    return key_of(a) < key_of(b);
 }
 
 static inline void put(NjEngine *engine, guint place, NjHeapEntry entry)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The engine alone: a hold model, 1,000 pending events, each taken and scheduled again at a random time.
+// The engine alone: a hold model, 1,000 pending events, each taken and scheduled again at a random time. The
+// fastest round counts: the machine may be busy.
 #include "sim/engine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define N_PENDING 1000
 #define N_HOLDS 5000000
 #define N_ROUNDS 5
+#define BAR_PER_S 10e6
 
 static guint64 next_random(guint64 *state)
 {
@@ -36,7 +39,7 @@ int main(void)
         best = MAX(best, rate);
         printf("hold model, %d pending: %.1f million events/s\n", N_PENDING, rate / 1e6);
     }
-    printf("best of %d: %.1f million events/s (bar: 10)\n", N_ROUNDS, best / 1e6);
+    printf("best of %d: %.1f million events/s (bar: %g)\n", N_ROUNDS, best / 1e6, BAR_PER_S / 1e6);
     nj_engine_clear(&engine);
-    return 0;
+    return best >= BAR_PER_S ? EXIT_SUCCESS : EXIT_FAILURE;
 }

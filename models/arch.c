@@ -83,6 +83,13 @@ static gboolean json_int(JsonObject *object, const char *path, const char *key, 
     return TRUE;
 }
 
+// A text member; "" where it is absent or something else.
+static const char *json_text(JsonObject *object, const char *key)
+{
+    const char *text = json_object_get_string_member_with_default(object, key, "");
+    return text != NULL ? text : ""; // json-glib gives NULL for a number
+}
+
 static gboolean load_json(NjArch *arch, const char *path, GError **error)
 {
     static const struct {
@@ -103,7 +110,7 @@ static gboolean load_json(NjArch *arch, const char *path, GError **error)
         return FALSE;
     }
     JsonObject *object = json_node_get_object(root);
-    const char *type = json_object_get_string_member_with_default(object, "model_type", "");
+    const char *type = json_text(object, "model_type");
     guint family = 0;
     while (family < G_N_ELEMENTS(families) && !g_str_equal(type, families[family].type))
         family++;
@@ -122,7 +129,7 @@ static gboolean load_json(NjArch *arch, const char *path, GError **error)
         return FALSE;
     arch->qk_norm = families[family].qk_norm;
     arch->tied_embeddings = json_object_get_boolean_member_with_default(object, "tie_word_embeddings", FALSE);
-    const char *name = json_object_get_string_member_with_default(object, "_name_or_path", "");
+    const char *name = json_text(object, "_name_or_path");
     if (name[0] != '\0') {
         arch->title = g_path_get_basename(name);
     } else {

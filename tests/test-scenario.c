@@ -185,6 +185,7 @@ START_TEST(hugging_face_configurations)
          "151936,"
          " \"tie_word_embeddings\": true}",
          "qwen-3-1.7b", NULL},
+        {"{\"model_type\": 7}", NULL, ": model_type = '': llama, mistral, qwen2 or qwen3 is needed"},
         {"{\"model_type\": \"bert\"}", NULL,
          ": model_type = 'bert': llama, mistral, qwen2 or qwen3 is needed"},
         {"{\"model_type\": \"llama\", \"hidden_size\": \"big\"}", NULL,

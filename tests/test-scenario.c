@@ -75,6 +75,25 @@ START_TEST(errors_say_file_group_key_value_and_what_would_be_right)
         {"layers_per_stage = 15;13", "layers_per_stage = 28",
          "dir/s.ini: [cluster] layers_per_stage = 28: 2 positive integers that sum to 28, separated by ';', "
          "are needed"},
+        {"layers_per_stage = 15;13", "layers_per_stage = 15;13;", NULL}, // a list may end in its separator
+        {"layers_per_stage = 15;13", "layers_per_stage = 28;0",
+         "dir/s.ini: [cluster] layers_per_stage = 28;0: 2 positive integers that sum to 28, separated by "
+         "';', are needed"},
+        {"parallelism = tp8\npipeline_stages = 2\nlayers_per_stage = 15;13", "parallelism = tp8pp65",
+         "dir/s.ini: [cluster] parallelism = tp8pp65: at most 64 stages are possible"},
+        {"parallelism = tp8\npipeline_stages = 2\nlayers_per_stage = 15;13", "parallelism = tp8pp29",
+         "dir/s.ini: pp = 29: at most 28 stages (28 layers) are possible"},
+        {"method = megatron", "method = megatron\ndeadline_s = 5",
+         "dir/s.ini: [execution] deadline_s = 5: only a method that plans, without frequency_mhz and "
+         "freqs_file, can meet it"},
+        {"method = megatron", "method = kareus\ndeadline_s = 5\nfrequency_mhz = 1410",
+         "dir/s.ini: [execution] deadline_s = 5: only a method that plans, without frequency_mhz and "
+         "freqs_file, can meet it"},
+        {"method = megatron", "method = kareus\ndeadline_s = soon",
+         "dir/s.ini: [execution] deadline_s = soon: a number from 1e-06 to 1000000 s is needed"},
+        {"method = megatron", "method = kareus\ndeadline_s = 5", NULL},
+        {"method = megatron", "method = megatron\nrecompute = half",
+         "dir/s.ini: [execution] recompute = half: full, selective or none is needed"},
         {"method = megatron", "method = magic",
          "dir/s.ini: [execution] method = magic: megatron, megatron+perseus, nanobatching+perseus or kareus "
          "is needed"},
@@ -122,6 +141,8 @@ START_TEST(errors_list_what_is_known)
          "dir/s.ini: [workload] model = llama-9: llama-9: not in models/archs; shipped: "},
         {"gpu = a100-sxm4-40gb", "gpu = b200",
          "dir/s.ini: [cluster] gpu = b200: b200: not in models/gpus; shipped: "},
+        {"method = megatron", "method = megatron\nstack = my-stack",
+         "dir/s.ini: [execution] stack = my-stack: my-stack: not in models/stacks; shipped: "},
         {"model = llama-3.2-3b", "model = none/config.json",
          "dir/s.ini: [workload] model = none/config.json: "},
     };
@@ -130,6 +151,47 @@ START_TEST(errors_list_what_is_known)
         g_auto(NjScenario) scenario = {0};
         ck_assert(!load(rows[i].old, rows[i].new, &scenario, &error));
         ck_assert_msg(g_str_has_prefix(error->message, rows[i].starts), "%s", error->message);
+    }
+}
+END_TEST
+
+// Where the clocks come from, as reports say it.
+START_TEST(plans_in_words)
+{
+    static const struct {
+        const char *method, *words;
+        gboolean unlocked;
+    } rows[] = {
+        {"method = megatron", "clocks unlocked, at 1410 MHz", TRUE},
+        {"method = megatron\nfrequency_mhz = 900", "all instructions at 900 MHz", FALSE},
+        {"method = kareus", "its fastest plan", FALSE},
+        {"method = kareus\ndeadline_s = 5.5", "its plan of least energy within 5.5 s", FALSE},
+        {"method = megatron+perseus\nfreqs_file = f.py", "clocks of its plan files", FALSE},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(NjScenario) scenario = {0};
+        nj_assert_ok(load("method = megatron", rows[i].method, &scenario, &error), error);
+        g_autofree char *words = nj_scenario_describe_plan(&scenario);
+        ck_assert_str_eq(words, rows[i].words);
+        ck_assert_msg(nj_scenario_execute_options(&scenario).unlocked == rows[i].unlocked, "%s",
+                      rows[i].method);
+    }
+}
+END_TEST
+
+// A path is relative to the scenario, a name is not.
+START_TEST(paths)
+{
+    static const struct {
+        const char *name, *resolved;
+    } rows[] = {
+        {"llama-3.2-3b", "llama-3.2-3b"}, {"my.ini", "dir/my.ini"}, {"sub/x", "dir/sub/x"},
+        {"/a/b.ini", "/a/b.ini"},         {"c.json", "dir/c.json"}, {"f.py", "dir/f.py"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *resolved = nj_scenario_resolve("dir/s.ini", rows[i].name);
+        ck_assert_str_eq(resolved, rows[i].resolved);
     }
 }
 END_TEST
@@ -239,6 +301,8 @@ int main(void)
     tcase_add_test(tests, reads);
     tcase_add_test(tests, errors_say_file_group_key_value_and_what_would_be_right);
     tcase_add_test(tests, errors_list_what_is_known);
+    tcase_add_test(tests, plans_in_words);
+    tcase_add_test(tests, paths);
     tcase_add_test(tests, parallelism_texts);
     tcase_add_test(tests, hugging_face_configurations);
     tcase_add_test(tests, parameters);

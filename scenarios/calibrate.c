@@ -488,6 +488,8 @@ static gboolean calibrate(const NjCalibrationInput *input, gboolean leave_out, N
         ok =
             (fit.constants->len == 0 || run_fit(&fit, error)) && count_errors(&fit, (gint)i, left_out, error);
     }
+    if (ok && stopped(&fit))
+        ok = set_failure(&fit, GSL_EFAILED, error);
     if (ok) {
         g_array_append_vals(solution, kept->data, kept->len);
         *result = (NjCalibration){g_steal_pointer(&solution), errors, left_out};

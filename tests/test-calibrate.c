@@ -325,6 +325,80 @@ static const char *const scenario = "[workload]\nmodel = llama-3.2-1b\nseq_len =
                                     "microbatches = 2\n[cluster]\ngpu = a100-sxm4-40gb\nparallelism = tp8\n"
                                     "pipeline_stages = 1\n[execution]\nmethod = megatron+perseus\n";
 
+// What no figure depends on stays at its prior, even where nothing else is free.
+START_TEST(nothing_determined)
+{
+    static const char *const alone[] = {"clock_w", NULL};
+    gboolean (*const ways[])(const NjCalibrationInput *, NjCalibration *, GError **) = {nj_calibrate,
+                                                                                        nj_cross_validate};
+    const NjGpu truth = other_gpu();
+    for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
+        GError *error = NULL;
+        g_autoptr(NjMeasurementSet) set = measure(&truth, N_ROWS);
+        const NjCalibrationInput input = input_of(&set, alone);
+        g_auto(NjCalibration) result = {0};
+        nj_assert_ok(ways[i](&input, &result, &error), error);
+        ck_assert(!constant(&result, "clock_w")->determined);
+        ck_assert_double_eq(constant(&result, "clock_w")->value, gpu.clock_w);
+        // The errors are the prior's.
+        double mean = 0;
+        for (guint k = 0; k < N_ROWS; k++)
+            mean += (time_s(&gpu, k) / time_s(&truth, k) - 1) / N_ROWS;
+        ck_assert_double_eq_tol(g_array_index(result.errors, NjErrors, N_CONFIGURATIONS).mean[NJ_FIGURE_TIME],
+                                mean, 1e-9);
+    }
+}
+END_TEST
+
+// How a prediction goes wrong at one of its calls.
+typedef struct {
+    gint n_calls;          // atomic
+    gint fail_at, stop_at; // call that fails, or during which Ctrl-C comes; 0: none
+    volatile int stop;
+} Calls;
+
+static gboolean predict_until(const NjMeasurementSet *set, const NjGpu *g, double *predicted, GError **error)
+{
+    Calls *calls = set->data;
+    const gint call = g_atomic_int_add(&calls->n_calls, 1) + 1;
+    if (call == calls->stop_at)
+        calls->stop = 1;
+    if (call == calls->fail_at)
+        return fails(set, g, predicted, error);
+    return predict(set, g, predicted, error);
+}
+
+static gboolean cross_validate_with(Calls *calls, GError **error)
+{
+    const NjGpu truth = other_gpu();
+    g_autoptr(NjMeasurementSet) set = measure(&truth, N_ROWS);
+    NjCalibrationInput input = input_of(&set, four);
+    g_auto(NjCalibration) result = {0};
+    set->predict = predict_until;
+    set->data = calls;
+    input.jobs = 2;
+    input.stop = &calls->stop;
+    return nj_cross_validate(&input, &result, error);
+}
+
+// In a residual, in a column of the Jacobian, in the last evaluation.
+START_TEST(fails_and_stops_at_any_moment)
+{
+    Calls whole = {0};
+    ck_assert(cross_validate_with(&whole, NULL));
+    ck_assert_int_gt(whole.n_calls, 50);
+    for (gint at = whole.n_calls; at >= 1; at -= 3) {
+        GError *error = NULL;
+        Calls failing = {.fail_at = at}, stopping = {.stop_at = at};
+        ck_assert_msg(!cross_validate_with(&failing, &error), "call %d fails", at);
+        nj_assert_error(error, "made: cannot be predicted");
+        ck_assert_msg(!cross_validate_with(&stopping, &error), "stopped at call %d", at);
+        ck_assert(g_error_matches(error, NJ_ERROR, NJ_ERROR_STOPPED));
+        nj_assert_error(error, "stopped; nothing was written");
+    }
+}
+END_TEST
+
 START_TEST(files_of_measurements)
 {
     static const struct {
@@ -413,6 +487,8 @@ int main(void)
     tcase_add_test(tests, cross_validation_predicts_what_it_did_not_see);
     tcase_add_test(tests, fixed_constants_are_left_out);
     tcase_add_test(tests, refuses);
+    tcase_add_test(tests, nothing_determined);
+    tcase_add_test(tests, fails_and_stops_at_any_moment);
     tcase_add_test(tests, files_of_measurements);
     suite_add_tcase(suite, tests);
     return nj_test_run(suite);

@@ -117,6 +117,20 @@ static gboolean read_choice(const NjField *field, const char *path, const char *
     return FALSE;
 }
 
+static gboolean read_text(GKeyFile *file, const char *path, const NjField *field, char **text, GError **error)
+{
+    // With a wrong escape GLib gives both a text and an error.
+    g_autoptr(GError) inner = NULL;
+    g_free(*text);
+    *text = g_key_file_get_string(file, field->group, field->key, &inner);
+    if (inner == NULL)
+        return TRUE;
+    g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT,
+                "%s: [%s] %s: UTF-8 text is needed, with no escapes but \\s, \\n, \\t, \\r and \\\\", path,
+                field->group, field->key);
+    return FALSE;
+}
+
 static gboolean read_field(GKeyFile *file, const char *path, const NjField *field, gpointer target,
                            GError **error)
 {
@@ -140,9 +154,7 @@ static gboolean read_field(GKeyFile *file, const char *path, const NjField *fiel
     case NJ_FIELD_REAL:
         return read_number(field, path, raw, member, error);
     case NJ_FIELD_TEXT:
-        g_free(*(char **)member);
-        *(char **)member = g_key_file_get_string(file, field->group, field->key, error);
-        return *(char **)member != NULL;
+        return read_text(file, path, field, member, error);
     case NJ_FIELD_BOOL:
         if (!g_str_equal(raw, "true") && !g_str_equal(raw, "false")) {
             nj_keyfile_error(error, path, field->group, field->key, raw, "true or false is needed");

@@ -5,7 +5,7 @@
 #include "tests/testing.h"
 
 #include <glib/gstdio.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // A folder of its own for each test, with the files it writes.
@@ -32,7 +32,12 @@ static void remove_folder(void)
 static char *write_file(const char *name, const char *text)
 {
     char *path = g_build_filename(folder, name, NULL);
-    ck_assert(g_file_set_contents(path, text, -1, NULL));
+    // Neither g_file_set_contents() nor truncating a file: both wait for the disk.
+    g_remove(path);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
     return path;
 }
 
@@ -115,6 +120,10 @@ START_TEST(gpus)
          "PATH: [gpu] sms: unknown key; known keys: name, calibrated, ", TRUE},
         {"[model]", "[power]\nx = 1\n[model]", "PATH: [power]: unknown group; known groups: gpu, model",
          FALSE},
+        {"name", "name = A\xff",
+         "PATH: [gpu] name: UTF-8 text is needed, with no escapes but \\s, \\n, \\t, \\r and \\\\", FALSE},
+        {"name", "name = A\\x100",
+         "PATH: [gpu] name: UTF-8 text is needed, with no escapes but \\s, \\n, \\t, \\r and \\\\", FALSE},
         {"sm_count", "sm_count", "PATH: Key file contains line ", TRUE},
         {"clock_w", NULL, "PATH: [model] clock_w: missing; needed: ", TRUE},
     };
@@ -415,6 +424,50 @@ START_TEST(splits_and_names)
 }
 END_TEST
 
+#define N_MUTATIONS 1500
+
+// Whatever a file holds, it is read or refused with a message.
+START_TEST(any_file)
+{
+    static const struct {
+        const char *name, *shipped, *text;
+        gboolean gpu;
+    } rows[] = {
+        {"gpu.ini", "models/gpus/a40.ini", NULL, TRUE}, // takes over another's constants
+        {"arch.ini", "models/archs/llama-3.2-3b.ini", NULL, FALSE},
+        {"config.json", NULL, CONFIG(", \"num_key_value_heads\": 2, \"_name_or_path\": \"a/b\""), FALSE},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        guint n_read = 0, n_refused = 0;
+        g_autofree char *text = rows[i].text != NULL ? g_strdup(rows[i].text) : shipped_text(rows[i].shipped);
+        for (guint32 seed = 0; seed < N_MUTATIONS; seed++) {
+            GError *error = NULL;
+            NjGpu gpu;
+            NjArch arch;
+            g_autofree char *mutated = nj_test_mutate(text, seed);
+            g_autofree char *path = write_file(rows[i].name, mutated);
+            const gboolean ok =
+                rows[i].gpu ? nj_gpu_load(&gpu, path, &error) : nj_arch_load(&arch, path, &error);
+            ck_assert_msg(ok == (error == NULL), "%s, seed %u", rows[i].name, seed);
+            if (ok) {
+                n_read++;
+                if (rows[i].gpu)
+                    nj_gpu_clear(&gpu);
+                else
+                    nj_arch_clear(&arch);
+                continue;
+            }
+            n_refused++;
+            ck_assert_msg(strstr(error->message, path) != NULL, "%s, seed %u: no file in '%s'", rows[i].name,
+                          seed, error->message);
+            g_clear_error(&error);
+        }
+        ck_assert_msg(n_read > 0 && n_refused > 0, "%s: %u read, %u refused", rows[i].name, n_read,
+                      n_refused);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keyfiles");
@@ -427,6 +480,7 @@ int main(void)
     tcase_add_test(tests, hugging_face_configurations);
     tcase_add_test(tests, workloads);
     tcase_add_test(tests, splits_and_names);
+    tcase_add_test(tests, any_file);
     suite_add_tcase(suite, tests);
     return nj_test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // Splits one record that starts at *cursor; moves *cursor behind its line end and counts the lines it spans.
 static GPtrArray *parse_record(const char *path, const char **cursor, guint *line, GError **error)
@@ -102,7 +103,7 @@ NjCsv *nj_csv_parse(const char *path, const char *text, GError **error)
     return g_steal_pointer(&csv);
 }
 
-static gboolean read_stdin(char **text, GError **error)
+static gboolean read_stdin(char **text, gsize *length, GError **error)
 {
     g_autoptr(GString) all = g_string_new(NULL);
     char buffer[65536];
@@ -113,6 +114,7 @@ static gboolean read_stdin(char **text, GError **error)
         g_set_error(error, NJ_ERROR, NJ_ERROR_FILE, "standard input: cannot be read");
         return FALSE;
     }
+    *length = all->len;
     *text = g_string_free(g_steal_pointer(&all), FALSE);
     return TRUE;
 }
@@ -121,9 +123,17 @@ NjCsv *nj_csv_read(const char *path, GError **error)
 {
     g_autofree char *text = NULL;
     const gboolean from_stdin = g_str_equal(path, "-");
-    if (from_stdin ? !read_stdin(&text, error) : !g_file_get_contents(path, &text, NULL, error))
+    const char *name = from_stdin ? "standard input" : path;
+    gsize length = 0;
+    if (from_stdin ? !read_stdin(&text, &length, error) : !g_file_get_contents(path, &text, &length, error))
         return NULL;
-    return nj_csv_parse(from_stdin ? "standard input" : path, text, error);
+    const gsize n_read = strlen(text);
+    if (n_read < length) { // what follows would be lost without a word
+        g_set_error(error, NJ_ERROR, NJ_ERROR_INPUT, "%s: not a text: byte %" G_GSIZE_FORMAT " is 0", name,
+                    n_read);
+        return NULL;
+    }
+    return nj_csv_parse(name, text, error);
 }
 
 void nj_csv_free(NjCsv *csv)

@@ -2,6 +2,10 @@
 #include "schedules/csv.h"
 #include "tests/testing.h"
 
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+
 START_TEST(reads_quotes_and_line_ends)
 {
     g_autoptr(GError) error = NULL;
@@ -46,12 +50,61 @@ START_TEST(errors_name_file_and_line)
 }
 END_TEST
 
+// From a file or standard input, with a byte-order mark, or with a byte that would cut the text short.
+START_TEST(files)
+{
+    static const struct {
+        const char *text;
+        gsize length;
+        gboolean from_stdin;
+        const char *message; // "PATH" stands for the file; NULL: one row, 1 and 2
+    } rows[] = {
+        {"a,b\n1,2\n", 8, FALSE, NULL},
+        {"\xef\xbb\xbf"
+         "a,b\r\n1,2",
+         11, FALSE, NULL},
+        {"a,b\n1,2\n", 8, TRUE, NULL},
+        {"a,b\n1,2\n\0,3\n", 12, FALSE, "PATH: not a text: byte 8 is 0"},
+        {"a,b\n\0", 5, TRUE, "standard input: not a text: byte 4 is 0"},
+        {"", 0, TRUE, "standard input: empty: a header line with column names is needed"},
+        {"a,b\n1\n", 6, TRUE, "standard input:2: 1 fields where the header has 2"},
+    };
+    g_autofree char *folder = g_dir_make_tmp("nanojoule-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "t.csv", NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        GError *error = NULL;
+        ck_assert(g_file_set_contents(path, rows[i].text, (gssize)rows[i].length, NULL));
+        if (rows[i].from_stdin)
+            ck_assert_ptr_nonnull(freopen(path, "r", stdin));
+        g_autoptr(NjCsv) csv = nj_csv_read(rows[i].from_stdin ? "-" : path, &error);
+        if (rows[i].message != NULL) {
+            g_autoptr(GString) message = g_string_new(rows[i].message);
+            g_string_replace(message, "PATH", path, 0);
+            ck_assert_msg(csv == NULL, "read: %s", message->str);
+            nj_assert_error(error, message->str);
+            continue;
+        }
+        nj_assert_ok(csv != NULL, error);
+        ck_assert_str_eq(csv->columns[0], "a");
+        ck_assert_uint_eq(csv->n_rows, 1);
+        ck_assert_str_eq(csv->rows[0][1], "2");
+    }
+    g_remove(path);
+    GError *error = NULL;
+    ck_assert_ptr_null(nj_csv_read(path, &error));
+    ck_assert_msg(strstr(error->message, path) != NULL, "%s", error->message);
+    g_clear_error(&error);
+    g_rmdir(folder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("csv");
     TCase *tests = tcase_create("csv");
     tcase_add_test(tests, reads_quotes_and_line_ends);
     tcase_add_test(tests, errors_name_file_and_line);
+    tcase_add_test(tests, files);
     suite_add_tcase(suite, tests);
     return nj_test_run(suite);
 }

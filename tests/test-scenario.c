@@ -196,6 +196,30 @@ START_TEST(paths)
 }
 END_TEST
 
+// Whatever a scenario says, it is read or refused with a message that begins with its file.
+START_TEST(any_scenario)
+{
+    guint n_read = 0, n_refused = 0;
+    for (guint32 seed = 0; seed < 3000; seed++) {
+        GError *error = NULL;
+        g_auto(NjScenario) scenario = {0};
+        g_autoptr(GKeyFile) file = g_key_file_new();
+        g_autofree char *text = nj_test_mutate(valid, seed);
+        if (!g_key_file_load_from_data(file, text, strlen(text), G_KEY_FILE_NONE, NULL))
+            continue;
+        const gboolean ok = nj_scenario_from_keyfile(&scenario, file, "dir/s.ini", &error);
+        ck_assert_msg(ok == (error == NULL), "seed %u", seed);
+        n_read += ok;
+        n_refused += !ok;
+        ck_assert_msg(ok || g_str_has_prefix(error->message, "dir/s.ini: "), "seed %u: %s", seed,
+                      ok ? "" : error->message);
+        g_clear_error(&error);
+    }
+    ck_assert_uint_gt(n_read, 0);
+    ck_assert_uint_gt(n_refused, 100);
+}
+END_TEST
+
 START_TEST(parallelism_texts)
 {
     static const struct {
@@ -303,6 +327,7 @@ int main(void)
     tcase_add_test(tests, errors_list_what_is_known);
     tcase_add_test(tests, plans_in_words);
     tcase_add_test(tests, paths);
+    tcase_add_test(tests, any_scenario);
     tcase_add_test(tests, parallelism_texts);
     tcase_add_test(tests, hugging_face_configurations);
     tcase_add_test(tests, parameters);

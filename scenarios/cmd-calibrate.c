@@ -2,6 +2,7 @@
 #include "models/data.h"
 #include "scenarios/calibrate.h"
 #include "scenarios/command.h"
+#include "scenarios/store.h"
 #include "scenarios/table.h"
 #include "sim/error.h"
 
@@ -168,7 +169,8 @@ static int run(int argc, char **argv)
                                      : "calibrate: --jobs: at least 1 is needed");
         return nj_command_fail(error);
     }
-    if (!nj_gpu_load(&gpu, gpu_name, &error))
+    // Said before a long fit, not behind it; and no device file is ever replaced.
+    if (!nj_gpu_load(&gpu, gpu_name, &error) || (output != NULL && !nj_store_check_writable(output, &error)))
         return nj_command_fail(error);
     const NjMeasurementOptions options = {&gpu, scenario, skip};
     g_autoptr(GPtrArray) sets = read_sets(arguments, &options, &error);

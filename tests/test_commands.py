@@ -609,6 +609,16 @@ class Commands(unittest.TestCase):
         refused(table, "--free gemm_shares: no such constant", "--free", "gemm_shares", status=2)
         self.check(["calibrate", measured], 2, stdout="")
 
+    def test_calibrate_output(self):
+        """What cannot be written is said before the fit; only a regular file is ever replaced."""
+        _, measured = self.synthetic_plans()
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        for output, what in ((self.folder.name, "is a folder; a file name is needed"),
+                             (self.path("none/x.ini"), "its folder does not exist"), (pipe, "is not a regular file")):
+            self.check(["calibrate", measured, "--gpu", "a100-sxm4-40gb", "-o", output], 1, stdout="",
+                       stderr=f"nanojoule: {output}: {what}\n")
+
     def test_calibrate_of_an_instruction_profile(self):
         profile = self.path("profile.csv", "stage,instruction,frequency,time,energy\n" + "".join(
             f"{s},{k},{f},{0.1 * t},{30 * t}\n" for s in (0, 1) for k, t in (("forward", 1), ("backward", 3))

@@ -39,6 +39,11 @@ static void clear_result(gpointer data)
     nj_frontier_clear(&((Result *)data)->frontier);
 }
 
+static void clear_plan(gpointer data)
+{
+    nj_executed_plan_clear(data);
+}
+
 static const NjMethod all_methods[] = {NJ_METHOD_MEGATRON, NJ_METHOD_MEGATRON_PERSEUS,
                                        NJ_METHOD_NANOBATCHING_PERSEUS, NJ_METHOD_KAREUS};
 
@@ -137,6 +142,7 @@ static gboolean run_method(const NjScenario *scenario, NjMethod method, const Op
         return TRUE;
     if (planning != NULL && is_single(options) && run_single(planning, options, &plan, error)) {
         result->frontier = (NjFrontier){method, g_array_new(FALSE, TRUE, sizeof(NjExecutedPlan))};
+        g_array_set_clear_func(result->frontier.plans, clear_plan);
         g_array_append_val(result->frontier.plans, plan);
         if (isfinite(options->deadline_s))
             result->waiting_j = nj_planning_waiting_j(planning, &plan, options->deadline_s);

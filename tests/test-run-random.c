@@ -198,19 +198,26 @@ typedef struct {
     guint n_tasks;
 } Seen;
 
+// Check keeps a note of every assertion; here are very many.
+#define check(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            ck_abort_msg("not so: %s", #condition);                                                          \
+    } while (0)
+
 static void see_interval(gpointer user, const NjInterval *interval)
 {
     Seen *seen = user;
     const double dt_s = seconds(interval->end - interval->start);
-    ck_assert_uint_lt(interval->device, seen->cluster->input.n_devices);
-    ck_assert_int_eq(interval->start, seen->interval_end[interval->device]);
-    ck_assert_int_gt(interval->end, interval->start);
+    check(interval->device < seen->cluster->input.n_devices);
+    check(interval->start == seen->interval_end[interval->device]);
+    check(interval->end > interval->start);
     seen->interval_end[interval->device] = interval->end;
     seen->interval_j[interval->device] += interval->power_w * dt_s;
     seen->peak_w[interval->device] = fmax(seen->peak_w[interval->device], interval->power_w);
     const double uses[] = {interval->sm_use, interval->hbm_use, interval->link_use};
     for (guint i = 0; i < G_N_ELEMENTS(uses); i++)
-        ck_assert_msg(uses[i] >= 0 && uses[i] <= 1 + 1e-9, "share %u of a resource: %g", i, uses[i]);
+        check(uses[i] >= 0 && uses[i] <= 1 + 1e-9);
 }
 
 static void see_span(gpointer user, const NjSpan *span)
@@ -218,16 +225,16 @@ static void see_span(gpointer user, const NjSpan *span)
     Seen *seen = user;
     const NjTask *task = &seen->cluster->tasks[span->task];
     NjTime *end = &seen->span_end[span->device][span->stream];
-    ck_assert_uint_eq(span->device, task->device);
-    ck_assert_double_eq(span->freq_mhz, task->freq_mhz);
-    ck_assert_int_ge(span->issued, *end); // never two at once on a stream
-    ck_assert_int_le(span->dispatching, span->dispatched);
-    ck_assert_int_le(span->dispatched, span->issued);
-    ck_assert_int_le(span->issued, span->begun);
-    ck_assert_int_le(span->begun, span->ended);
+    check(span->device == task->device);
+    check(!(span->freq_mhz < task->freq_mhz || span->freq_mhz > task->freq_mhz));
+    check(span->issued >= *end); // never two at once on a stream
+    check(span->dispatching <= span->dispatched);
+    check(span->dispatched <= span->issued);
+    check(span->issued <= span->begun);
+    check(span->begun <= span->ended);
     const double latency_s = span->kernel->latency_s;
-    ck_assert_double_eq_tol(seconds(span->begun - span->issued), latency_s, 1e-11);
-    ck_assert(span->mean_sms >= 0 && span->mean_sms <= 100 + 1e-6);
+    check(fabs(seconds(span->begun - span->issued) - latency_s) < 1e-11);
+    check(span->mean_sms >= 0 && span->mean_sms <= 100 + 1e-6);
     *end = span->ended;
     seen->span_j[span->task] += span->energy_j + span->overhead_j;
     if (seen->n_spans[span->task]++ == 0)

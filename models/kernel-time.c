@@ -114,11 +114,6 @@ NjKernelTime nj_attention_time(const NjKernelConstants *constants, const NjKerne
     return time;
 }
 
-double nj_attention_flop(gint64 batch, gint64 seq_len, gint64 heads, gint64 head_dim)
-{
-    return 2 * (double)batch * (double)seq_len * (double)seq_len * (double)heads * (double)head_dim;
-}
-
 double nj_collective_wire_bytes(NjCollectiveKind kind, int gpus, double message_bytes)
 {
     return message_bytes * (gpus - 1) / gpus * (kind == NJ_COLLECTIVE_ALL_REDUCE ? 2 : 1);

@@ -44,10 +44,8 @@ NjKernelTime nj_gemm_time(const NjKernelConstants *constants, const NjKernelHard
 NjKernelTime nj_attention_time(const NjKernelConstants *constants, const NjKernelHardware *hardware, int sms,
                                gint64 batch, gint64 seq_len, gint64 heads, gint64 kv_heads, gint64 head_dim);
 
-// Flop of both as models/README.md counts them: 2 m n k, and 2 batch seq_len^2 heads head_dim (the causal
-// half).
+// Flop as models/README.md counts it: 2 m n k.
 double nj_gemm_flop(gint64 m, gint64 n, gint64 k);
-double nj_attention_flop(gint64 batch, gint64 seq_len, gint64 heads, gint64 head_dim);
 
 // Seconds of a collective over so many GPUs of a node; 0 for one GPU. message_bytes is the whole message of
 // one rank: what an all-reduce sums, what an all-gather ends with, what a reduce-scatter or an alltoall

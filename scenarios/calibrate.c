@@ -373,12 +373,21 @@ static void count_error(NjErrors *errors, NjFigure figure, double relative)
     errors->mean_abs[figure] += (fabs(relative) - errors->mean_abs[figure]) / n;
 }
 
+// The GPU with these constants' values.
+static NjGpu apply(const GArray *constants, const NjGpu *gpu)
+{
+    NjGpu applied = *gpu;
+    for (guint i = 0; i < constants->len; i++) {
+        const NjConstant *c = &g_array_index(constants, NjConstant, i);
+        *member(&applied, c->field) = c->value;
+    }
+    return applied;
+}
+
 // Counts the fit's errors: on one configuration only, or on all (-1).
 static gboolean count_errors(Fit *fit, gint only, GArray *errors, GError **error)
 {
-    NjGpu gpu = *fit->input->gpu;
-    for (guint i = 0; i < fit->constants->len; i++)
-        *member(&gpu, constant_at(fit, i)->field) = constant_at(fit, i)->value;
+    const NjGpu gpu = apply(fit->constants, fit->input->gpu);
     g_autofree double *logs = g_new(double, fit->n_measurements);
     if (!predict_logs(fit, &gpu, logs))
         return set_failure(fit, GSL_EFAILED, error);
@@ -521,10 +530,5 @@ void nj_calibration_clear(NjCalibration *calibration)
 
 NjGpu nj_calibration_apply(const NjCalibration *calibration, const NjGpu *gpu)
 {
-    NjGpu applied = *gpu;
-    for (guint i = 0; i < calibration->constants->len; i++) {
-        const NjConstant *c = &g_array_index(calibration->constants, NjConstant, i);
-        *member(&applied, c->field) = c->value;
-    }
-    return applied;
+    return apply(calibration->constants, gpu);
 }

@@ -153,22 +153,15 @@ static gboolean run_method(const NjScenario *scenario, NjMethod method, const Op
     return FALSE;
 }
 
-// "F1410 B1380 ..." of a stage, and its launches.
-static char *format_stage(const NjPlanStage *stage, gboolean launches)
+// A plan's stages as plan tables have them, separated by |.
+static char *format_plan(const NjPlan *plan, void (*append)(const NjPlanStage *stage, GString *out))
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    for (guint i = 0; i < stage->n_instructions; i++) {
-        const NjPlanInstruction *instruction = &stage->instructions[i];
-        if (launches && instruction->n_launches == 0)
-            continue;
-        g_string_append_printf(text, "%s%c", text->len > 0 ? " " : "",
-                               nj_instruction_kind_letter(instruction->kind));
-        if (launches) {
-            g_string_append_c(text, ':');
-            nj_launch_list_append(instruction, text);
-        } else {
-            g_string_append_printf(text, "%u", instruction->freq_mhz);
-        }
+    for (guint s = 0; s < plan->n_stages; s++) {
+        const gsize before = text->len;
+        append(&plan->stages[s], text);
+        if (before > 0 && text->len > before)
+            g_string_insert_c(text, (gssize)before, '|');
     }
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
@@ -182,11 +175,13 @@ static void print_plan(const Result *result, const NjExecutedPlan *plan)
         g_print(", then waits for %.1f J", result->waiting_j);
     g_print("\n");
     for (guint s = 0; s < plan->plan.n_stages; s++) {
-        g_autofree char *frequencies = format_stage(&plan->plan.stages[s], FALSE);
-        g_autofree char *launches = format_stage(&plan->plan.stages[s], TRUE);
-        g_print("  stage %u  %s\n", s, frequencies);
-        if (*launches != '\0')
-            g_print("           %s\n", launches);
+        g_autoptr(GString) frequencies = g_string_new(NULL);
+        g_autoptr(GString) launches = g_string_new(NULL);
+        nj_plan_stage_freqs_append(&plan->plan.stages[s], frequencies);
+        nj_plan_stage_launches_append(&plan->plan.stages[s], launches);
+        g_print("  stage %u  %s\n", s, frequencies->str);
+        if (launches->len > 0)
+            g_print("           %s\n", launches->str);
     }
 }
 
@@ -212,15 +207,8 @@ static NjTable *make_table(const GArray *results, const NjWorkload *workload)
         const NjFrontier *frontier = &g_array_index(results, Result, f).frontier;
         for (guint i = 0; i < frontier->plans->len; i++) {
             const NjExecutedPlan *plan = &g_array_index(frontier->plans, NjExecutedPlan, i);
-            g_autoptr(GString) frequencies = g_string_new(NULL);
-            g_autoptr(GString) launches = g_string_new(NULL);
-            for (guint s = 0; s < plan->plan.n_stages; s++) {
-                g_autofree char *stage = format_stage(&plan->plan.stages[s], FALSE);
-                g_autofree char *stage_launches = format_stage(&plan->plan.stages[s], TRUE);
-                g_string_append_printf(frequencies, "%s%s", s > 0 ? "|" : "", stage);
-                g_string_append_printf(launches, "%s%s", s > 0 && *stage_launches != '\0' ? "|" : "",
-                                       stage_launches);
-            }
+            g_autofree char *frequencies = format_plan(&plan->plan, nj_plan_stage_freqs_append);
+            g_autofree char *launches = format_plan(&plan->plan, nj_plan_stage_launches_append);
             nj_table_add_row(table);
             nj_table_set_text(table, 0, nj_method_name(frontier->method));
             nj_table_set_integer(table, 1, plan->number);
@@ -232,8 +220,8 @@ static NjTable *make_table(const GArray *results, const NjWorkload *workload)
             nj_table_set_real(table, 6, plan->planned_energy_j);
             nj_table_set_real(table, 7, 100 * (plan->planned_energy_j / plan->bound_energy_j - 1));
             nj_table_set_real(table, 8, g_array_index(results, Result, f).waiting_j);
-            nj_table_set_text(table, 9, frequencies->str);
-            nj_table_set_text(table, 10, launches->str);
+            nj_table_set_text(table, 9, frequencies);
+            nj_table_set_text(table, 10, launches);
         }
     }
     return table;

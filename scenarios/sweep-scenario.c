@@ -288,11 +288,7 @@ static char *format_plan(const NjPlan *plan)
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint s = 0; s < plan->n_stages; s++) {
         g_string_append(text, s > 0 ? "|" : "");
-        for (guint i = 0; i < plan->stages[s].n_instructions; i++) {
-            const NjPlanInstruction *instruction = &plan->stages[s].instructions[i];
-            g_string_append_printf(text, "%s%c%u", i > 0 ? " " : "",
-                                   nj_instruction_kind_letter(instruction->kind), instruction->freq_mhz);
-        }
+        nj_plan_stage_freqs_append(&plan->stages[s], text);
     }
     return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -449,7 +449,7 @@ static void append_figure(double value, int min_decimals, GString *out)
     nj_python_append_float(value, out); // too small for 17 decimals
 }
 
-static void append_stage_freqs(const NjPlanStage *stage, GString *out)
+void nj_plan_stage_freqs_append(const NjPlanStage *stage, GString *out)
 {
     for (guint i = 0; i < stage->n_instructions; i++)
         g_string_append_printf(out, "%s%c%u", i > 0 ? " " : "",
@@ -457,16 +457,16 @@ static void append_stage_freqs(const NjPlanStage *stage, GString *out)
                                stage->instructions[i].freq_mhz);
 }
 
-static void append_stage_launches(const NjPlanStage *stage, GString *out)
+void nj_plan_stage_launches_append(const NjPlanStage *stage, GString *out)
 {
-    g_autoptr(GString) cell = g_string_new(NULL);
-    for (guint i = 0; i < stage->n_instructions; i++) {
+    gboolean any = FALSE;
+    for (guint i = 0; i < stage->n_instructions; i++)
+        any = any || stage->instructions[i].n_launches > 0;
+    for (guint i = 0; any && i < stage->n_instructions; i++) {
         const NjPlanInstruction *instruction = &stage->instructions[i];
-        g_string_append_printf(cell, "%s%c:", cell->len > 0 ? " " : "",
-                               nj_instruction_kind_letter(instruction->kind));
-        nj_launch_list_append(instruction, cell);
+        g_string_append_printf(out, "%s%c:", i > 0 ? " " : "", nj_instruction_kind_letter(instruction->kind));
+        nj_launch_list_append(instruction, out);
     }
-    append_text(cell->str, out);
 }
 
 char *nj_plan_table_format(const NjPlanTable *table)
@@ -502,12 +502,15 @@ char *nj_plan_table_format(const NjPlanTable *table)
         for (guint s = 0; s < n_stages; s++) {
             g_string_append_c(out, ',');
             if (s < row->plan.n_stages)
-                append_stage_freqs(&row->plan.stages[s], out);
+                nj_plan_stage_freqs_append(&row->plan.stages[s], out);
         }
         for (guint s = 0; launches && s < n_stages; s++) {
             g_string_append_c(out, ',');
-            if (s < row->plan.n_stages && nj_plan_has_launches(&row->plan))
-                append_stage_launches(&row->plan.stages[s], out);
+            if (s < row->plan.n_stages) {
+                g_autoptr(GString) cell = g_string_new(NULL);
+                nj_plan_stage_launches_append(&row->plan.stages[s], cell);
+                append_text(cell->str, out);
+            }
         }
         g_string_append_c(out, '\n');
     }

@@ -70,7 +70,11 @@ gboolean nj_method_parse(const char *text, NjMethod *method);
 // begins the message: "file.csv:2: stage0_launch, token 3". FALSE and NJ_ERROR_INPUT otherwise.
 gboolean nj_launch_list_parse(const char *where, const char *text, NjPlanInstruction *instruction,
                               GError **error);
-// Appends such a list.
+// Appends a stage as a table's cells have it: "F1410 B900 ...", and "F:norm_0@12,norm_0@18 B:attn_0@21,...",
+// of which nothing where no instruction has launches.
+void nj_plan_stage_freqs_append(const NjPlanStage *stage, GString *out);
+void nj_plan_stage_launches_append(const NjPlanStage *stage, GString *out);
+// Appends a launch list.
 void nj_launch_list_append(const NjPlanInstruction *instruction, GString *out);
 
 G_END_DECLS

@@ -5,13 +5,12 @@
 // Clock. At f = x f_max arithmetic runs at rate x, HBM at x^a, the link at x^b. The supply voltage relative
 // to f_max is V(x) = 1 - p (1 - x) + q (1 - x)^2.
 //
-// Sharing. At most one compute kernel and one collective run at a time. A collective on n of N SMs leaves N -
-// n to the compute kernel and drives its link at min(1, n / K) of the rate (each SM moves so many
-// bytes a second, until the link is full). Overlapped, each is slowed
-// further by an interference factor (caches, memory controllers, issue slots) that depends on what the
-// compute kernel is bound by; what arithmetic loses so, it waits for the memory system, and that time
-// goes with x^-a instead of 1/x. HBM is shared max-min fair: nobody gets more than it asks for, what is left
-// is split evenly.
+// Sharing. At most one compute kernel and one collective run at a time. A collective on n of N SMs leaves
+// (N - n) to the compute kernel and drives its link at min(1, n / K) of the rate: each SM moves so many bytes
+// a second, until the link is full. Overlapped, each is slowed further by an interference factor (caches,
+// memory controllers, issue slots) that depends on what the compute kernel is bound by. What arithmetic loses
+// so, it waits for the memory system: that time goes with x^-a instead of 1/x. HBM is shared max-min fair:
+// nobody gets more than it asks for, what is left is split evenly.
 //
 // Power. static (always) + an active chip's (clock tree and leakage while anything runs; ~ V^2) + the SMs
 // that a collective occupies from its launch to its end (~ x V^2) + per unit of work: arithmetic ~ V^2, HBM

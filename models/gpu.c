@@ -85,7 +85,7 @@ static const NjField fields[] = {
     REAL("model", volt_quadratic, 0, 5, "", "q in V(x)"),
     REAL("model", unscaled_share, 0, 1, "", "share of HBM and link energy that does not scale with V^2"),
     REAL("model", dispatch_us, 0, 1000, "us", "host time per kernel, nanobatching engine"),
-    REAL("model", dispatch_partition_us, 0, 1000, "us", "host time per partition, nanobatching engine"),
+    REAL("model", dispatch_partition_us, 0, 10000, "us", "host time per partition, nanobatching engine"),
     REAL("model", dispatch_sequential_us, 0, 1000, "us", "host time per kernel, sequential engine"),
 };
 

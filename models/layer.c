@@ -264,7 +264,9 @@ void nj_layer_build(NjLayer *layer, const NjWorkload *workload, int sequences)
         build_backward(layer->backward, &s);
     }
     layer->all_reduce = nj_all_reduce_kernel(s.gpu, "all-reduce", &tensor, 2 * s.n * s.d);
-    const double kv_bytes = s.cp * 4 * s.n * s.kv; // K and V of all ranks
+    // K and V of all ranks, repeated to the query heads before they travel: the plans tell
+    // (models/README.md).
+    const double kv_bytes = s.cp * 4 * s.n * s.q;
     layer->all_gather = collective(s.gpu, NJ_COLLECTIVE_ALL_GATHER, &context, kv_bytes);
     layer->reduce_scatter = collective(s.gpu, NJ_COLLECTIVE_REDUCE_SCATTER, &context, kv_bytes);
 }

@@ -3,6 +3,9 @@
 // Fits a GPU's model constants to measurements: nonlinear least squares on the logarithms of predicted over
 // measured figures, made robust by reweighting (Huber), with a prior on every constant (its value in the
 // GPU's file, and a width) and its physical bounds. What the data does not determine stays at its prior.
+// Energies of a configuration may err together (another day, other boards): an offset of each, with a
+// deviation of its own, is taken out of the fit and never added to a prediction. The host's constants
+// (dispatch_...) belong to the software and are kept unless they are freed by name.
 //
 // Measurements come as sets; a set predicts all its figures for given constants. A figure belongs to a
 // configuration; leaving one out in turn is what cross-validation does.

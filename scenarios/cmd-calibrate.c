@@ -83,8 +83,9 @@ static gboolean write_gpu_file(const char *path, const char *original, const NjC
         if (!c->determined)
             continue;
         char value[G_ASCII_DTOSTR_BUF_SIZE];
-        g_autofree char *comment = g_strdup_printf(" %s; %s; fitted, standard error %.2g", c->field->unit,
-                                                   c->field->description, c->error);
+        g_autofree char *comment =
+            g_strdup_printf(" %s%s%s; fitted, standard error %.3g", c->field->unit,
+                            *c->field->unit != 0 ? "; " : "", c->field->description, c->error);
         g_key_file_set_value(file, "model", c->field->key,
                              g_ascii_formatd(value, sizeof value, "%.5g", c->value));
         g_key_file_set_comment(file, "model", c->field->key, comment, NULL);

@@ -91,8 +91,9 @@ typedef struct {
     const NjLowering *lowering;
     NjExecution execution;
     NjProgram *program;
-    const NjKernel *pending;  // collective that the next step runs beside, or NULL
-    double pending_default_s; // its fixed cost where it is launched by default
+    gboolean host_ahead;     // the host has dispatched everything before the program begins
+    const NjKernel *pending; // collective that the next step runs beside, or NULL
+    Collective pending_kind;
     GError **error;
 } Builder;
 
@@ -142,6 +143,8 @@ static guint default_sms(const Builder *builder)
 static double dispatch_s(const Builder *builder)
 {
     const NjStack *stack = &builder->lowering->stack;
+    if (builder->host_ahead)
+        return 0;
     return 1e-6 * (builder->execution == NJ_EXECUTION_SEQUENTIAL ? stack->dispatch_sequential_us
                                                                  : stack->dispatch_us);
 }
@@ -178,18 +181,28 @@ static const NjKernel *collective_of(const NjLayer *layer, Collective which)
     return kernel->link_s > 0 ? kernel : NULL; // a group of one rank has nothing to do
 }
 
-// Beside compute, a collective launched by default waits until so many SMs are free at once as the
-// communication library asks for; one launched at a kernel on few SMs does not.
-static double default_latency_s(const NjGpu *gpu, Collective which)
-{
-    return 1e-3 *
-           (which == COLLECTIVE_ALL_REDUCE ? gpu->overlapped_allreduce_ms : gpu->overlapped_allgather_ms);
-}
-
 static void set_pending(Builder *builder, const NjLayer *layer, Collective which)
 {
     builder->pending = collective_of(layer, which);
-    builder->pending_default_s = default_latency_s(gpu_of(builder), which);
+    builder->pending_kind = which;
+}
+
+// What passes beside compute before the pending collective moves anything; it holds its SMs meanwhile. K and
+// V (and their gradients) are copied before they travel. Launched with attention, the copies queue behind
+// attention's thread blocks, and the peers wait: for as long as attention takes on the SMs left. That time is
+// taken at f_max: with attention's 1 / f the plans are predicted worse (models/README.md).
+static double overlapped_latency_s(const Builder *builder, const NjBlock *blocks, const Step *step,
+                                   int launch_at, guint sms)
+{
+    const NjGpu *gpu = gpu_of(builder);
+    if (builder->pending_kind == COLLECTIVE_ALL_REDUCE)
+        return 1e-3 * gpu->overlapped_allreduce_ms;
+    double latency_s = 1e-3 * gpu->overlapped_allgather_ms;
+    if (step->blocks[0] == NJ_BLOCK_ATTENTION && launch_at <= 0) {
+        const double left = (double)(gpu->sm_count - (int)sms) / gpu->sm_count;
+        latency_s += blocks[NJ_BLOCK_ATTENTION].kernels[0].sm_s / left;
+    }
+    return latency_s;
 }
 
 // Which kernel of a step a launch names, counted over the step; -1 where there is none.
@@ -237,19 +250,18 @@ static gboolean add_partition(Builder *builder, const NjBlock *blocks, const Ste
     const NjKernel *beside = builder->pending;
     const guint before_compute = n_compute(builder);
     const guint before_collectives = n_collectives(builder);
-    double first_s = 1e-6 * builder->lowering->stack.dispatch_partition_us;
+    double first_s = builder->host_ahead ? 0 : 1e-6 * builder->lowering->stack.dispatch_partition_us;
     int launch_at;
     if (!check_launch(builder, blocks, step, launch, &launch_at))
         return FALSE;
 
-    nj_program_synchronize(builder->program);
     const gboolean sequential = launch->mode == NJ_LAUNCH_SEQUENTIAL;
     const guint sms = launch->mode == NJ_LAUNCH_AT ? launch->sms : default_sms(builder);
-    NjKernel by_default;
-    if (beside != NULL && launch->mode != NJ_LAUNCH_SEQUENTIAL) {
-        by_default = *beside;
-        by_default.latency_s = builder->pending_default_s;
-        beside = &by_default;
+    NjKernel overlapped;
+    if (beside != NULL && !sequential) {
+        overlapped = *beside;
+        overlapped.latency_s = overlapped_latency_s(builder, blocks, step, launch_at, sms);
+        beside = &overlapped;
     }
     if (beside != NULL && launch_at < 0) {
         add_collective(builder, beside, before_compute, 0, sms, first_s + dispatch_s(builder));
@@ -468,7 +480,12 @@ gboolean nj_lowering_build_partition(const NjLowering *lowering, NjInstructionKi
                                      const NjLaunch *launch, NjProgram *program, GError **error)
 {
     Builder builder = {
-        .lowering = lowering, .execution = NJ_EXECUTION_NANOBATCHED, .program = program, .error = error};
+        .lowering = lowering,
+        .execution = NJ_EXECUTION_NANOBATCHED,
+        .program = program,
+        .host_ahead = TRUE, // within an instruction it usually is
+        .error = error,
+    };
     NjInstructionKind pass_kind;
     guint nano;
     Collective beside;

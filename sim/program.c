@@ -8,15 +8,11 @@ void nj_program_init(NjProgram *program)
     *program = (NjProgram){.kernels = g_array_new(FALSE, FALSE, sizeof(NjKernel))};
     for (guint i = 0; i < NJ_N_STREAMS; i++)
         program->ops[i] = g_array_new(FALSE, FALSE, sizeof(NjOp));
-    const NjEpoch first = {{0}};
-    program->epochs = g_array_new(FALSE, FALSE, sizeof(NjEpoch));
-    g_array_append_val(program->epochs, first);
 }
 
 void nj_program_clear(NjProgram *program)
 {
     g_clear_pointer(&program->kernels, g_array_unref);
-    g_clear_pointer(&program->epochs, g_array_unref);
     for (guint i = 0; i < NJ_N_STREAMS; i++)
         g_clear_pointer(&program->ops[i], g_array_unref);
 }
@@ -41,18 +37,8 @@ guint32 nj_program_add_op(NjProgram *program, NjStream stream, NjOp op, double d
     // ends.
     g_assert(op.after_other <= n_other && op.with_other <= n_other);
     program->host += (NjTime)llround(dispatch_s * NJ_PS_PER_S);
-    op.epoch = program->epochs->len - 1;
     op.dispatched = program->host;
     op.dispatch_ns = (guint32)fmin(floor(dispatch_s * 1e9), G_MAXUINT32);
     g_array_append_val(program->ops[stream], op);
     return program->ops[stream]->len - 1;
-}
-
-void nj_program_synchronize(NjProgram *program)
-{
-    NjEpoch epoch;
-    for (guint i = 0; i < NJ_N_STREAMS; i++)
-        epoch.n_ended[i] = program->ops[i]->len;
-    g_array_append_val(program->epochs, epoch);
-    program->host = 0;
 }

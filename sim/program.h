@@ -18,21 +18,14 @@ typedef struct {
     guint32 after_other; // operations of the other stream that must have ended
     guint32 with_other;  // operations of the other stream that must have begun to work
     guint32 sms;         // SMs a collective occupies; 0 for compute
-    guint32 epoch;       // synchronisations before it
     guint32 dispatch_ns; // of the host's time before dispatched, what it spent on this operation (for traces)
-    NjTime dispatched;   // since the start of its epoch
+    NjTime dispatched;   // since the start of the program
 } NjOp;
-
-// What must have ended for an epoch to start.
-typedef struct {
-    guint32 n_ended[NJ_N_STREAMS];
-} NjEpoch;
 
 typedef struct {
     GArray *kernels;           // NjKernel
     GArray *ops[NJ_N_STREAMS]; // NjOp, in stream order
-    GArray *epochs;            // NjEpoch; the first needs nothing
-    NjTime host; // since the start of the epoch, when the host has dispatched everything added so far
+    NjTime host; // since the start of the program, when the host has dispatched everything added so far
 } NjProgram;
 
 void nj_program_init(NjProgram *program);
@@ -44,9 +37,6 @@ guint32 nj_program_add_kernel(NjProgram *program, const NjKernel *kernel);
 // Dispatches an operation behind those added before, dispatch_s after the previous one. Gives its position in
 // its stream.
 guint32 nj_program_add_op(NjProgram *program, NjStream stream, NjOp op, double dispatch_s);
-
-// Makes the host wait until everything added so far has ended.
-void nj_program_synchronize(NjProgram *program);
 
 // Operations on a stream so far.
 guint32 nj_program_n_ops(const NjProgram *program, NjStream stream);

@@ -34,8 +34,6 @@ typedef struct {
     const NjTask *task; // running, or NULL
     const NjProgram *program;
     NjTime task_start, last_change;
-    guint epoch;        // of the program
-    NjTime epoch_start; // when the host went on
     Stream streams[NJ_N_STREAMS];
     NjTaskRecord record;
     guint32 *queue; // [n_queue] tasks of this device in order
@@ -206,8 +204,8 @@ static void end_work(Run *run, Device *device, NjStream which)
             .kernel = stream->kernel,
             .sms = op->sms,
             .freq_mhz = device->clock.freq_mhz,
-            .dispatching = device->epoch_start + op->dispatched - (NjTime)op->dispatch_ns * 1000,
-            .dispatched = device->epoch_start + op->dispatched,
+            .dispatching = device->task_start + op->dispatched - (NjTime)op->dispatch_ns * 1000,
+            .dispatched = device->task_start + op->dispatched,
             .issued = stream->issued,
             .begun = stream->begun,
             .ended = run->engine.now,
@@ -230,11 +228,10 @@ static gboolean issue(Run *run, Device *device, NjStream which)
     const Stream *other =
         &device->streams[which == NJ_STREAM_COMPUTE ? NJ_STREAM_COMMUNICATION : NJ_STREAM_COMPUTE];
     const NjOp *op = stream->state == STREAM_WAITING ? current_op(device, which) : NULL;
-    if (op == NULL || op->epoch > device->epoch || other->n_ended < op->after_other ||
-        other->n_begun < op->with_other)
+    if (op == NULL || other->n_ended < op->after_other || other->n_begun < op->with_other)
         return FALSE;
     const NjTime now = run->engine.now;
-    const NjTime dispatched = device->epoch_start + op->dispatched;
+    const NjTime dispatched = device->task_start + op->dispatched;
     if (dispatched > now) {
         set_timer(run, device, which, STREAM_HOST, dispatched);
         return FALSE;
@@ -313,24 +310,9 @@ static void end_task(Run *run, Device *device)
     start_task(run, device);
 }
 
-// The host goes on behind a synchronisation when everything before it has ended.
-static void advance_host(Run *run, Device *device)
-{
-    const GArray *epochs = device->program->epochs;
-    while (device->epoch + 1 < epochs->len) {
-        const NjEpoch *next = &g_array_index(epochs, NjEpoch, device->epoch + 1);
-        for (guint i = 0; i < NJ_N_STREAMS; i++)
-            if (device->streams[i].n_ended < next->n_ended[i])
-                return;
-        device->epoch++;
-        device->epoch_start = run->engine.now;
-    }
-}
-
 // Moves a device on after something on it has changed.
 static void advance(Run *run, Device *device)
 {
-    advance_host(run, device);
     while (issue(run, device, NJ_STREAM_COMPUTE) || issue(run, device, NJ_STREAM_COMMUNICATION))
         ;
     const Stream *streams = device->streams;
@@ -356,8 +338,6 @@ static void start_task(Run *run, Device *device)
     device->task = &run->input->tasks[task];
     device->program = &run->input->programs[device->task->program];
     device->task_start = run->engine.now;
-    device->epoch = 0;
-    device->epoch_start = run->engine.now;
     device->record = (NjTaskRecord){0};
     memset(device->streams, 0, sizeof device->streams);
     if (device->task->known != NULL) {

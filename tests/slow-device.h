@@ -17,7 +17,6 @@ typedef struct {
     NjStream stream;
     guint after_other, with_other, sms;
     double dispatch_s;
-    gboolean synchronize; // before it
 } Op;
 
 typedef struct {
@@ -27,8 +26,7 @@ typedef struct {
 
 typedef struct {
     const Op *ops[MAX_OPS];
-    double dispatched_s[MAX_OPS]; // since its epoch began
-    guint epoch[MAX_OPS];
+    double dispatched_s[MAX_OPS];
     guint n, at; // at: the current operation
     guint begun;
     enum { IDLE, LATENCY, WORK } state;
@@ -42,23 +40,15 @@ typedef struct {
 
 #define TINY 1e-10
 
-static inline void slow_init(const Ops *ops, SlowStream *streams, guint *needed, guint *n_epochs)
+static inline void slow_init(const Ops *ops, SlowStream *streams)
 {
     double host_s = 0;
-    *n_epochs = 1;
     memset(streams, 0, NJ_N_STREAMS * sizeof *streams);
     for (guint i = 0; i < ops->n; i++) {
         SlowStream *stream = &streams[ops->ops[i].stream];
-        if (ops->ops[i].synchronize) {
-            for (guint s = 0; s < NJ_N_STREAMS; s++)
-                needed[*n_epochs * NJ_N_STREAMS + s] = streams[s].n;
-            (*n_epochs)++;
-            host_s = 0;
-        }
         host_s += ops->ops[i].dispatch_s;
         stream->ops[stream->n] = &ops->ops[i];
-        stream->dispatched_s[stream->n] = host_s;
-        stream->epoch[stream->n++] = *n_epochs - 1;
+        stream->dispatched_s[stream->n++] = host_s;
     }
 }
 
@@ -107,36 +97,26 @@ static inline void slow_rates(const NjDeviceSpec *spec, double x, const SlowStre
 static inline SlowResult slow_run(const NjDeviceSpec *spec, double freq_mhz, const Ops *ops)
 {
     SlowStream streams[NJ_N_STREAMS];
-    guint needed[(MAX_OPS + 1) * NJ_N_STREAMS] = {0};
-    guint epoch = 0, n_epochs;
-    double now = 0, epoch_start = 0;
+    double now = 0;
     SlowResult result = {0};
     const double x = freq_mhz / spec->freq_max_mhz;
     const double v = 1 - spec->volt_linear * (1 - x) + spec->volt_quadratic * (1 - x) * (1 - x);
     const double traffic = spec->unscaled_share + (1 - spec->unscaled_share) * v * v;
-    slow_init(ops, streams, needed, &n_epochs);
+    slow_init(ops, streams);
 
     for (;;) {
         double next = HUGE_VAL;
         for (gboolean moved = TRUE; moved;) {
             moved = FALSE;
             next = HUGE_VAL;
-            if (epoch + 1 < n_epochs && streams[0].at >= needed[(epoch + 1) * NJ_N_STREAMS] &&
-                streams[1].at >= needed[(epoch + 1) * NJ_N_STREAMS + 1]) {
-                epoch++;
-                epoch_start = now;
-                moved = TRUE;
-                continue;
-            }
             for (guint s = 0; s < NJ_N_STREAMS; s++) {
                 SlowStream *stream = &streams[s];
                 const SlowStream *other = &streams[1 - s];
                 if (stream->at == stream->n)
                     continue;
                 const Op *op = stream->ops[stream->at];
-                if (stream->state == IDLE && stream->epoch[stream->at] <= epoch &&
-                    other->at >= op->after_other && other->begun >= op->with_other) {
-                    const double dispatched = epoch_start + stream->dispatched_s[stream->at];
+                if (stream->state == IDLE && other->at >= op->after_other && other->begun >= op->with_other) {
+                    const double dispatched = stream->dispatched_s[stream->at];
                     if (dispatched > now + TINY) {
                         next = fmin(next, dispatched);
                         continue;

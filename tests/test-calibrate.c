@@ -129,8 +129,8 @@ START_TEST(finds_constants_back)
     ck_assert_uint_eq(result.constants->len, 5);
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         const NjConstant *c = constant(&result, rows[i].key);
-        ck_assert_msg(fabs(c->value / rows[i].value - 1) < 0.003, "%s: %g", rows[i].key, c->value);
-        ck_assert_msg(c->determined && c->error > 0 && c->error < 0.02 * c->value, "%s: error %g",
+        ck_assert_msg(fabs(c->value / rows[i].value - 1) < 0.005, "%s: %g", rows[i].key, c->value);
+        ck_assert_msg(c->determined && c->error > 0 && c->error < 0.03 * c->value, "%s: error %g",
                       rows[i].key, c->error);
     }
     // The figures say next to nothing about link_w: it keeps its prior, and that is said.
@@ -150,7 +150,7 @@ START_TEST(finds_constants_back)
         ck_assert_str_eq(errors->configuration, name);
         for (guint k = 0; k < NJ_N_FIGURES; k++) {
             ck_assert_uint_eq(errors->n[k], i < N_CONFIGURATIONS ? 6 : 24);
-            ck_assert_double_lt(errors->mean_abs[k], 0.003);
+            ck_assert_double_lt(errors->mean_abs[k], 0.005);
             ck_assert_double_le(fabs(errors->mean[k]), errors->mean_abs[k]);
         }
     }
@@ -198,6 +198,49 @@ START_TEST(outliers_count_little)
     // Plain least squares would be off by some 2 % in every figure.
     ck_assert_double_eq_tol(constant(&result, "gemm_share")->value / 0.7, 1, 0.01);
     ck_assert_double_eq_tol(constant(&result, "gemm_w")->value / 300, 1, 0.01);
+}
+END_TEST
+
+// Three quarters of the rows are one configuration's, measured on boards that draw 6 % more. It counts as one
+// of four, not as three quarters; and its time, which boards have no part in, is fitted as well as before.
+START_TEST(a_configuration_has_an_offset_of_its_own)
+{
+    const NjGpu truth = other_gpu();
+    g_autoptr(NjMeasurementSet) set = measure(&truth, N_ROWS);
+    for (guint i = 0; i < N_ROWS; i++) {
+        const guint c = i < 18 ? 0 : 1 + (i - 18) / 2;
+        measurement(set, 2 * i)->configuration = measurement(set, 2 * i + 1)->configuration = c;
+        if (c == 0)
+            measurement(set, 2 * i + 1)->measured *= 1.06;
+    }
+    const NjCalibrationInput input = input_of(&set, four);
+    g_auto(NjCalibration) result = {0};
+    ck_assert(nj_calibrate(&input, &result, NULL));
+    const double high = constant(&result, "gemm_w")->value / 300 - 1;
+    ck_assert_msg(high > 0.01 && high < 0.03, "gemm_w %.3f too high", high);
+    ck_assert_double_eq_tol(constant(&result, "gemm_share")->value / 0.7, 1, 0.005);
+    // Predictions know no offsets: the error of what was measured elsewhere is shown in full.
+    const NjErrors *errors = &g_array_index(result.errors, NjErrors, 0);
+    ck_assert_double_lt(errors->mean[NJ_FIGURE_ENERGY], -0.025);
+}
+END_TEST
+
+// The host's constants belong to the software: free by name only.
+START_TEST(constants_of_the_software_are_kept)
+{
+    static const char *const named[] = {"gemm_share", "dispatch_us", NULL};
+    const NjGpu truth = other_gpu();
+    g_autoptr(NjMeasurementSet) set = measure(&truth, N_ROWS);
+    for (guint i = 0; i < 2; i++) {
+        const NjCalibrationInput input = input_of(&set, i == 0 ? NULL : named);
+        g_auto(NjCalibration) result = {0};
+        ck_assert(nj_calibrate(&input, &result, NULL));
+        guint n_of_the_host = 0;
+        for (guint k = 0; k < result.constants->len; k++)
+            n_of_the_host +=
+                g_str_has_prefix(g_array_index(result.constants, NjConstant, k).field->key, "dispatch_");
+        ck_assert_uint_eq(n_of_the_host, i);
+    }
 }
 END_TEST
 
@@ -483,6 +526,8 @@ int main(void)
     tcase_add_test(tests, finds_constants_back);
     tcase_add_test(tests, any_number_of_threads_gives_the_same_bytes);
     tcase_add_test(tests, outliers_count_little);
+    tcase_add_test(tests, a_configuration_has_an_offset_of_its_own);
+    tcase_add_test(tests, constants_of_the_software_are_kept);
     tcase_add_test(tests, constants_stay_within_their_bounds);
     tcase_add_test(tests, cross_validation_predicts_what_it_did_not_see);
     tcase_add_test(tests, fixed_constants_are_left_out);

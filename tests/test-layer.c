@@ -156,13 +156,13 @@ START_TEST(by_hand)
     ck_assert_int_eq(ends.n_loss_all_reduces, 3);
     ck_assert_double_eq(ends.loss_all_reduce.link_bytes, 512); // 2 (t - 1) / t x 4 n
 
-    // Wire: 2 (t - 1) / t x 2 n d; (cp - 1) x 4 n kv.
+    // Wire: 2 (t - 1) / t x 2 n d; (cp - 1) x 4 n q: K and V travel repeated to the query heads.
     ck_assert_double_eq(layer.all_reduce.link_bytes, 16384);
-    ck_assert_double_eq(layer.all_gather.link_bytes, 16384);
-    ck_assert_double_eq(layer.reduce_scatter.link_bytes, 16384);
+    ck_assert_double_eq(layer.all_gather.link_bytes, 32768);
+    ck_assert_double_eq(layer.reduce_scatter.link_bytes, 32768);
     ck_assert_double_eq_tol(layer.all_reduce.hbm_bytes, 1.7 * 16384, 1e-6);
-    ck_assert_double_eq(layer.all_gather.hbm_bytes, 2 * 16384);
-    ck_assert_double_eq(layer.reduce_scatter.hbm_bytes, 3 * 16384);
+    ck_assert_double_eq(layer.all_gather.hbm_bytes, 2 * 32768);
+    ck_assert_double_eq(layer.reduce_scatter.hbm_bytes, 3 * 32768);
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(shares_of_ranks)
         ck_assert_msg(layer.all_reduce.link_bytes == 2.0 * (rows[i].tp - 1) / rows[i].tp * 2 * n * 64,
                       "%s: all-reduce", rows[i].label);
         ck_assert_msg((layer.all_reduce.link_s > 0) == (rows[i].tp > 1), "%s: all-reduce", rows[i].label);
-        const double gathered = (rows[i].cp - 1) * 4 * n * 16 * rows[i].kv_heads;
+        const double gathered = (rows[i].cp - 1) * 4 * n * 128 / rows[i].tp;
         ck_assert_msg(fabs(layer.all_gather.link_bytes - gathered) < 1e-6, "%s: all-gather", rows[i].label);
         ck_assert_msg((layer.all_gather.link_s > 0) == (rows[i].cp > 1), "%s: all-gather", rows[i].label);
         ck_assert_msg((layer.reduce_scatter.link_s > 0) == (rows[i].cp > 1), "%s: reduce-scatter",

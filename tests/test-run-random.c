@@ -80,7 +80,6 @@ static Ops random_ops(GRand *random)
             op->with_other = (guint)g_rand_int_range(random, 0, (gint32)other + 1);
         op->sms = collective ? (guint)g_rand_int_range(random, 1, 60) : 0;
         op->dispatch_s = g_rand_boolean(random) ? 0 : real(random, 0, 1.5);
-        op->synchronize = g_rand_int_range(random, 0, 10) == 0;
         count[op->stream]++;
     }
     return ops;
@@ -91,8 +90,6 @@ static void build(NjProgram *program, const Ops *ops)
     nj_program_init(program);
     for (guint i = 0; i < ops->n; i++) {
         const Op *from = &ops->ops[i];
-        if (from->synchronize)
-            nj_program_synchronize(program);
         const NjOp op = {
             .kernel = nj_program_add_kernel(program, &from->kernel),
             .after_other = from->after_other,

@@ -46,15 +46,12 @@ typedef struct {
     NjKernel kernel;
     guint after_other, with_other, sms;
     double dispatch_s;
-    gboolean synchronize; // before it
 } Op;
 
 static void build(NjProgram *program, const Op *ops, guint n)
 {
     nj_program_init(program);
     for (guint i = 0; i < n; i++) {
-        if (ops[i].synchronize)
-            nj_program_synchronize(program);
         const NjOp op = {
             .kernel = nj_program_add_kernel(program, &ops[i].kernel),
             .after_other = ops[i].after_other,
@@ -250,11 +247,6 @@ START_TEST(host_and_dependencies)
     record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, gemm(5e-3), .dispatch_s = 1e-3},
                  {NJ_STREAM_COMPUTE, gemm(5e-3), .dispatch_s = 1e-3});
     ck_assert_double_eq_tol(seconds(record.duration), 11e-3, 1e-12);
-
-    // It synchronises in between: 1 + 5, then 1 + 5.
-    record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, gemm(5e-3), .dispatch_s = 1e-3},
-                 {NJ_STREAM_COMPUTE, gemm(5e-3), .dispatch_s = 1e-3, .synchronize = TRUE});
-    ck_assert_double_eq_tol(seconds(record.duration), 12e-3, 1e-12);
 
     // A collective launched with the second kernel, which waits for it before the third: 1 + 2 + 1.
     record = RUN(&spec, 1000, {NJ_STREAM_COMPUTE, gemm(1)}, {NJ_STREAM_COMPUTE, memory(1)},

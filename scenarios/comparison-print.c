@@ -212,6 +212,18 @@ static void print_failures(const NjComparison *comparison, FILE *out)
     }
 }
 
+// Published cells that have a value on one side and none on the other.
+static guint count_disagreements(const NjComparison *comparison)
+{
+    guint n = 0;
+    for (guint i = 0; i < comparison->cells->len; i++) {
+        const NjComparisonCell *cell = &g_array_index(comparison->cells, NjComparisonCell, i);
+        n += (cell->published.state == NJ_CELL_VALUE && cell->simulated.state == NJ_CELL_NONE) ||
+             (cell->published.state == NJ_CELL_NONE && cell->simulated.state == NJ_CELL_VALUE);
+    }
+    return n;
+}
+
 void nj_comparison_print(const NjComparison *comparison, FILE *out)
 {
     double mean_abs, max_abs;
@@ -224,6 +236,10 @@ void nj_comparison_print(const NjComparison *comparison, FILE *out)
             out,
             "Simulated against published, %u cells: mean absolute difference %.2f points, largest %.2f.\n", n,
             mean_abs, max_abs);
+    const guint n_disagreements = count_disagreements(comparison);
+    if (n_disagreements > 0)
+        fprintf(out, "Not among these: %u where only one of the two has a plan that qualifies.\n",
+                n_disagreements);
     const guint n_rerun = nj_comparison_differences(comparison, TRUE, &mean_abs, &max_abs);
     if (n_rerun > 0)
         fprintf(out, "The authors' second run against published, %u cells: %.2f points, largest %.2f.\n",

@@ -265,6 +265,8 @@ START_TEST(prints_by_hand)
     };
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         ck_assert_msg(strstr(text, parts[i]) != NULL, "no '%s' in:\n%s", parts[i], text);
+    // "none" against "none" agrees; so does a prediction, whatever it is.
+    ck_assert_ptr_null(strstr(text, "Not among these"));
     // No cell has both a published and a second value: nothing is said of the second run.
     ck_assert_ptr_null(strstr(text, "second run"));
     free(text);
@@ -273,6 +275,10 @@ START_TEST(prints_by_hand)
     cell_at(&comparison, 3)->simulated = (NjCellValue){NJ_CELL_VALUE, 9}; // a number where none was published
     cell_at(&comparison, 0)->published = (NjCellValue){NJ_CELL_VALUE, 2.25};
     cell_at(&comparison, 0)->rerun = (NjCellValue){NJ_CELL_VALUE, -2};
+    text = print_to_text(nj_comparison_print, &comparison);
+    ck_assert_ptr_nonnull(
+        strstr(text, "Not among these: 1 where only one of the two has a plan that qualifies.\n"));
+    free(text);
     ck_assert_uint_eq(nj_comparison_differences(&comparison, FALSE, &mean, &max), 2);
     ck_assert_double_eq_tol(mean, 1.75, 1e-12);
     ck_assert_double_eq_tol(max, 2.5, 1e-12);

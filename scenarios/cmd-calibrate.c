@@ -145,7 +145,8 @@ static int run(int argc, char **argv)
     int jobs = (int)g_get_num_processors();
     const GOptionEntry entries[] = {
         {"gpu", 0, 0, G_OPTION_ARG_STRING, &gpu_name, "GPU whose constants are the priors", "NAME|FILE"},
-        {"free", 0, 0, G_OPTION_ARG_STRING, &free_list, "Fit these constants only", "A,B,..."},
+        {"free", 0, 0, G_OPTION_ARG_STRING, &free_list,
+         "Fit these constants only (default: all but the host's, dispatch_...)", "A,B,..."},
         {"fix", 0, 0, G_OPTION_ARG_STRING, &fix_list, "Keep these constants", "A,B,..."},
         {"skip", 0, 0, G_OPTION_ARG_STRING, &skip, "Leave out rows whose plan_id matches", "PATTERN"},
         {"scenario", 0, 0, G_OPTION_ARG_FILENAME, &scenario, "What an instruction profile ran", "FILE"},

@@ -105,8 +105,8 @@ double nj_memory_layer_kept(const NjMemoryShape *s)
 
 double nj_memory_layer_working(const NjMemoryShape *s)
 {
-    // Context parallelism gathers K and V of the whole sequence for one layer.
-    const double gathered = s->cp > 1 ? BF16 * tokens(s) * s->cp * 2 * kv_width_per_rank(s) : 0;
+    // Context parallelism gathers K and V of the whole sequence for one layer, repeated to the query heads.
+    const double gathered = s->cp > 1 ? BF16 * tokens(s) * s->cp * 2 * s->q_width / s->tp : 0;
     return gathered + (s->recompute == NJ_RECOMPUTE_FULL ? layer_full(s) : 0);
 }
 

@@ -112,9 +112,9 @@ START_TEST(stages_of_a_workload)
     ck_assert_double_eq(first.bytes[NJ_MEMORY_LOGITS], 0);
     ck_assert_double_eq(last.bytes[NJ_MEMORY_LOGITS], 6 * n * 128256 / 4);
     // Norms, QKV and FC1 inputs and masks: 10 n d; split by 4: Q, K, V, projection input, 3 f, and the sums'
-    // logarithms. Gathered: K and V of the whole sequence.
+    // logarithms. Gathered: K and V of the whole sequence, repeated to the query heads.
     const double split = n * 2 * (3072 + 2 * 1024 + 3072 + 3 * 8192) / 4 + 4 * n * 24 / 4;
-    ck_assert_double_eq(first.bytes[NJ_MEMORY_WORKING], 10 * n * d + split + 2 * n * 2 * 2 * 1024 / 4);
+    ck_assert_double_eq(first.bytes[NJ_MEMORY_WORKING], 10 * n * d + split + 2 * n * 2 * 2 * 3072 / 4);
     ck_assert_double_eq(first.bytes[NJ_MEMORY_NANOBATCH], 0);
     ck_assert_int_eq(nj_memory_of_fullest_stage(&shape, &fullest), 1);
     ck_assert_double_eq(nj_memory_total(&fullest), nj_memory_total(&last));

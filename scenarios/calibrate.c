@@ -573,6 +573,17 @@ gboolean nj_calibrate(const NjCalibrationInput *input, NjCalibration *result, GE
 
 gboolean nj_cross_validate(const NjCalibrationInput *input, NjCalibration *result, GError **error)
 {
+    guint n_configurations = 0;
+    for (guint i = 0; i < input->n_sets; i++)
+        n_configurations += input->sets[i]->configurations->len;
+    if (n_configurations < 2) {
+        g_set_error(
+            error, NJ_ERROR, NJ_ERROR_INPUT,
+            "--cross-validate: all measurements are of one configuration (%s); with it left out nothing is "
+            "left to fit: at least two are needed",
+            n_configurations > 0 ? (const char *)input->sets[0]->configurations->pdata[0] : "none");
+        return FALSE;
+    }
     return calibrate(input, TRUE, result, error);
 }
 

@@ -86,7 +86,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(NjCalibration, nj_calibration_clear)
 // Fits. result is initialised on success only.
 gboolean nj_calibrate(const NjCalibrationInput *input, NjCalibration *result, GError **error);
 
-// Same, and then fits with every configuration left out in turn.
+// Same, and then fits with every configuration left out in turn: there must be at least two.
 gboolean nj_cross_validate(const NjCalibrationInput *input, NjCalibration *result, GError **error);
 
 // The GPU with fitted constants (shares the strings of the original).

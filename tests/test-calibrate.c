@@ -286,6 +286,23 @@ START_TEST(cross_validation_predicts_what_it_did_not_see)
 }
 END_TEST
 
+START_TEST(one_configuration_cannot_be_left_out)
+{
+    const NjGpu truth = other_gpu();
+    GError *error = NULL;
+    NjCalibration result;
+    g_autoptr(NjMeasurementSet) set = measure(&truth, N_ROWS / N_CONFIGURATIONS);
+    g_ptr_array_set_size(set->configurations, 1);
+    const NjCalibrationInput input = input_of(&set, four);
+    ck_assert(!nj_cross_validate(&input, &result, &error));
+    ck_assert_int_eq(error->code, NJ_ERROR_INPUT);
+    nj_assert_error(
+        error,
+        "--cross-validate: all measurements are of one configuration (c0); with it left out nothing is "
+        "left to fit: at least two are needed");
+}
+END_TEST
+
 static void count_messages(gpointer user, const char *message)
 {
     ck_assert_ptr_nonnull(message);
@@ -531,6 +548,7 @@ int main(void)
     tcase_add_test(tests, constants_of_the_software_are_kept);
     tcase_add_test(tests, constants_stay_within_their_bounds);
     tcase_add_test(tests, cross_validation_predicts_what_it_did_not_see);
+    tcase_add_test(tests, one_configuration_cannot_be_left_out);
     tcase_add_test(tests, fixed_constants_are_left_out);
     tcase_add_test(tests, refuses);
     tcase_add_test(tests, nothing_determined);

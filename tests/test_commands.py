@@ -607,6 +607,8 @@ class Commands(unittest.TestCase):
         refused(table[:2] + [twice], "PATH:3: the plan of line 2 again, with time_s 20.0 % off")
         refused(["a,b", "1,2"], "PATH:1: a header of no known form of measurements")
         refused(table, "--free gemm_shares: no such constant", "--free", "gemm_shares", status=2)
+        refused(table, "--cross-validate: all measurements are of one configuration (llama-3.2-1b tp8 8 x 4096); with it left "
+                "out nothing is left to fit: at least two are needed", "--cross-validate", "--free", "gemm_share")
         self.check(["calibrate", measured], 2, stdout="")
 
     def test_calibrate_output(self):
@@ -657,7 +659,10 @@ class Commands(unittest.TestCase):
                              f"nanojoule: {bad}:2: {message}\n")
 
     def test_calibrate_interrupted_writes_nothing(self):
-        _, measured = self.synthetic_plans()
+        table, _ = self.synthetic_plans()
+        shorter = [re.sub(r"^p(\d+),(.*?),8,4096,", r"q\1,\2,4,4096,", row) for row in table[1:]]
+        self.assertNotEqual(shorter, table[1:])
+        measured = self.path("two.csv", "\n".join(table + shorter) + "\n")  # of two configurations
         output = self.path("never.ini")
         process = subprocess.Popen([PROGRAM, "calibrate", measured, "--gpu", "a100-sxm4-40gb", "--fix", "network_latency_us",
                                     "--cross-validate", "-j", "1", "-o", output, "--free",

@@ -10,10 +10,10 @@ import os
 import shlex
 import stat
 import subprocess
-import sys
 import tempfile
 
-PROGRAM = os.path.abspath(sys.argv[1])
+from program import fails, run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GPU = os.path.join(ROOT, "models", "gpus", "a100-sxm4-40gb.ini")
 SCENARIO = """[workload]
@@ -56,19 +56,6 @@ kareus = 10;12
 [llama-3.2-1b tp8 4 x 2048]
 kareus = 11;-
 """
-
-
-def run(*arguments, status=0, stdin=None, environment=None):
-    result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, input=stdin,
-                            env={**os.environ, **(environment or {})})
-    assert result.returncode == status, (arguments, result.returncode, result.stdout[-500:], result.stderr)
-    return result
-
-
-def fails(*arguments, status=1, **more):
-    result = run(*arguments, status=status, **more)
-    assert result.stdout == "" and result.stderr.startswith("nanojoule: "), result
-    return result.stderr[len("nanojoule: "):].rstrip("\n")
 
 
 def write(path, text):

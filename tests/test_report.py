@@ -9,11 +9,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-PROGRAM = os.path.abspath(sys.argv[1])
+from program import fails, run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCENARIO = """# Grids & "quotes" <here>
 [workload]
@@ -34,19 +34,6 @@ points = 4
 """
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def run(*arguments, status=0, environment=None):
-    result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True,
-                            env={**os.environ, **(environment or {})})
-    assert result.returncode == status, (arguments, result.returncode, result.stdout[-500:], result.stderr)
-    return result
-
-
-def fails(*arguments, status=1, **more):
-    result = run(*arguments, status=status, **more)
-    assert result.stdout == "" and result.stderr.startswith("nanojoule: "), result
-    return result.stderr[len("nanojoule: "):].rstrip("\n")
 
 
 def read(path):

@@ -16,7 +16,8 @@ import time
 import h5py
 import pandas
 
-PROGRAM = os.path.abspath(sys.argv[1])
+from program import PROGRAM, fails, run
+
 SCENARIO = """# a comment
 [workload]
 model = llama-3.2-3b;qwen-3-1.7b
@@ -33,19 +34,6 @@ method = megatron;nanobatching+perseus
 frequency_mhz = 1110;1410;2000
 """
 N_POINTS = 2 * 4 * 3 * 3 * 2 * 3
-
-
-def run(*arguments, status=0, launcher=()):
-    result = subprocess.run([*launcher, PROGRAM, *arguments], capture_output=True, text=True)
-    assert result.returncode == status, (arguments, result.returncode, result.stdout, result.stderr)
-    return result
-
-
-def fails(*arguments, status=1):
-    """The command fails with one line of error; gives it without the program's name."""
-    result = run(*arguments, status=status)
-    assert result.stderr.startswith("nanojoule: "), result.stderr
-    return result.stderr[len("nanojoule: "):].rstrip("\n")
 
 
 def read(path):

@@ -11,10 +11,10 @@ import os
 import resource
 import stat
 import subprocess
-import sys
 import tempfile
 
-PROGRAM = os.path.abspath(sys.argv[1])
+from program import PROGRAM, fails, run
+
 SCENARIO = """[workload]
 model = llama-3.2-3b
 seq_len = 4096
@@ -27,18 +27,6 @@ pipeline_stages = 2
 [execution]
 method = %s
 """
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
-    assert result.returncode == status, (arguments, result.returncode, result.stdout, result.stderr)
-    return result
-
-
-def fails(*arguments, status=1):
-    result = run(*arguments, status=status)
-    assert result.stdout == "" and result.stderr.startswith("nanojoule: "), result
-    return result.stderr[len("nanojoule: "):].rstrip("\n")
 
 
 def jq(program, path, *options):

@@ -2,37 +2,11 @@
 // Comparison files: what they read as, their errors, the tables they become, and the shipped ones.
 #include "scenarios/comparison.h"
 #include "schedules/csv.h"
-#include "tests/testing.h"
+#include "tests/scratch.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
-
-static char *folder;
-
-static void make_folder(void)
-{
-    folder = g_dir_make_tmp("nanojoule-XXXXXX", NULL);
-    ck_assert_ptr_nonnull(folder);
-}
-
-static void remove_folder(void)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    for (const char *name = g_dir_read_name(dir); name != NULL; name = g_dir_read_name(dir)) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-        g_remove(path);
-    }
-    g_rmdir(folder);
-    g_clear_pointer(&folder, g_free);
-}
-
-static char *write_file(const char *name, const char *text)
-{
-    char *path = g_build_filename(folder, name, NULL);
-    ck_assert(g_file_set_contents(path, text, -1, NULL));
-    return path;
-}
 
 #define HEADER                                                                                               \
     "[comparison]\ntable = t\ntitle = A table\nsource = Somewhere\ngpu = a100-sxm4-40gb\n"                   \
@@ -47,7 +21,7 @@ START_TEST(reads)
 {
     GError *error = NULL;
     g_auto(NjComparison) comparison = {0};
-    g_autofree char *path = write_file("c.ini", valid);
+    g_autofree char *path = write_scratch("c.ini", valid);
     nj_assert_ok(nj_comparison_load(&comparison, path, &error), error);
     ck_assert_uint_eq(comparison.tables->len, 1);
     ck_assert_str_eq(g_array_index(comparison.tables, NjComparisonTable, 0).title, "A table");
@@ -83,9 +57,9 @@ START_TEST(tables_share_configurations)
 {
     GError *error = NULL;
     g_auto(NjComparison) comparison = {0};
-    g_autofree char *a = write_file("a.ini", valid);
-    g_autofree char *b = write_file("b.ini", HEADER "[llama-3.2-1b tp8 4 x 4096]\n" ROW KAREUS);
-    g_autofree char *all = write_file("all.ini", "[comparison]\ninclude = a.ini; b.ini;\n");
+    g_autofree char *a = write_scratch("a.ini", valid);
+    g_autofree char *b = write_scratch("b.ini", HEADER "[llama-3.2-1b tp8 4 x 4096]\n" ROW KAREUS);
+    g_autofree char *all = write_scratch("all.ini", "[comparison]\ninclude = a.ini; b.ini;\n");
     nj_assert_ok(nj_comparison_load(&comparison, all, &error), error);
     ck_assert_uint_eq(comparison.tables->len, 2);
     ck_assert_uint_eq(comparison.configurations->len, 2);
@@ -146,7 +120,7 @@ START_TEST(errors)
         g_auto(GStrv) parts = g_strsplit(valid, rows[i].old, 2);
         ck_assert_msg(parts[0] != NULL && parts[1] != NULL, "no '%s'", rows[i].old);
         g_autofree char *text = g_strconcat(parts[0], rows[i].new, parts[1], NULL);
-        g_autofree char *path = write_file("c.ini", text);
+        g_autofree char *path = write_scratch("c.ini", text);
         g_autofree char *message = g_strconcat(path, rows[i].message, NULL);
         ck_assert_msg(!nj_comparison_load(&comparison, path, &error), "%s", rows[i].new);
         if (rows[i].message != NULL)
@@ -172,7 +146,7 @@ START_TEST(rows_are_scenarios)
         NjComparison comparison;
         g_auto(GStrv) parts = g_strsplit(valid, rows[i].old, 2);
         g_autofree char *text = g_strconcat(parts[0], rows[i].new, parts[1], NULL);
-        g_autofree char *path = write_file("c.ini", text);
+        g_autofree char *path = write_scratch("c.ini", text);
         ck_assert(!nj_comparison_load(&comparison, path, &error));
         ck_assert_msg(strstr(error->message, rows[i].part) != NULL && strstr(error->message, path) != NULL,
                       "%s", error->message);
@@ -194,11 +168,11 @@ START_TEST(includes)
         {"[comparison]\ninclude = c.ini\nunknown = 1\n", NULL},
         {"[comparison]\ninclude = none.ini\n", NULL},
     };
-    g_autofree char *included = write_file("c.ini", valid);
+    g_autofree char *included = write_scratch("c.ini", valid);
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         GError *error = NULL;
         NjComparison comparison;
-        g_autofree char *path = write_file("all.ini", rows[i].text);
+        g_autofree char *path = write_scratch("all.ini", rows[i].text);
         g_autofree char *message = g_strconcat(path, rows[i].message, NULL);
         ck_assert(!nj_comparison_load(&comparison, path, &error));
         if (rows[i].message != NULL)
@@ -227,7 +201,7 @@ static void print_csv(const NjComparison *comparison, FILE *out)
 static void load_valid(NjComparison *comparison)
 {
     GError *error = NULL;
-    g_autofree char *path = write_file("c.ini", valid);
+    g_autofree char *path = write_scratch("c.ini", valid);
     nj_assert_ok(nj_comparison_load(comparison, path, &error), error);
 }
 
@@ -318,7 +292,7 @@ START_TEST(methods_that_cannot_run)
 {
     GError *error = NULL;
     g_auto(NjComparison) comparison = {0};
-    g_autofree char *path = write_file("c.ini", HEADER "[llama-3.2-1b tp8 1 x 2048]\nkareus = 1;2\n");
+    g_autofree char *path = write_scratch("c.ini", HEADER "[llama-3.2-1b tp8 1 x 2048]\nkareus = 1;2\n");
     nj_assert_ok(nj_comparison_load(&comparison, path, &error), error);
     nj_assert_ok(nj_comparison_run(&comparison, 2, NULL, NULL, &error), error);
     for (guint i = 0; i < 4; i++)
@@ -403,7 +377,7 @@ int main(void)
 {
     Suite *suite = suite_create("comparison");
     TCase *tcase = tcase_create("comparison");
-    tcase_add_checked_fixture(tcase, make_folder, remove_folder);
+    tcase_add_checked_fixture(tcase, make_scratch, remove_scratch);
     tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, reads);
     tcase_add_test(tcase, tables_share_configurations);

@@ -2,44 +2,11 @@
 // What GPU and architecture files, Hugging Face configurations and workloads are refused for.
 #include "models/data.h"
 #include "models/workload.h"
-#include "tests/testing.h"
+#include "tests/scratch.h"
 
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
-
-// A folder of its own for each test, with the files it writes.
-static char *folder;
-
-static void make_folder(void)
-{
-    folder = g_dir_make_tmp("nanojoule-XXXXXX", NULL);
-    ck_assert_ptr_nonnull(folder);
-}
-
-static void remove_folder(void)
-{
-    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    const char *name;
-    while ((name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
-        g_remove(path);
-    }
-    g_rmdir(folder);
-    g_clear_pointer(&folder, g_free);
-}
-
-static char *write_file(const char *name, const char *text)
-{
-    char *path = g_build_filename(folder, name, NULL);
-    // Neither g_file_set_contents() nor truncating a file: both wait for the disk.
-    g_remove(path);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
-    return path;
-}
 
 // The text with the line of a key replaced; with NULL, without it.
 static char *with_line(const char *text, const char *key, const char *line)
@@ -132,17 +99,17 @@ START_TEST(gpus)
         GError *error = NULL;
         NjGpu gpu;
         g_autofree char *changed = with_line(text, rows[i].key, rows[i].line);
-        g_autofree char *path = write_file("gpu.ini", changed);
+        g_autofree char *path = write_scratch("gpu.ini", changed);
         ck_assert_msg(!nj_gpu_load(&gpu, path, &error), "%s: accepted", rows[i].message);
         assert_message(&error, rows[i].message, path, !rows[i].prefix);
     }
 
     GError *error = NULL;
     NjGpu gpu;
-    g_autofree char *absent = g_build_filename(folder, "absent.ini", NULL);
+    g_autofree char *absent = g_build_filename(scratch, "absent.ini", NULL);
     ck_assert(!nj_gpu_load(&gpu, absent, &error));
     assert_message(&error, "PATH: No such file or directory", absent, TRUE);
-    g_autofree char *same = write_file("same.ini", text);
+    g_autofree char *same = write_scratch("same.ini", text);
     nj_assert_ok(nj_gpu_load(&gpu, same, &error), error);
     nj_gpu_clear(&gpu);
     nj_gpu_clear(&gpu); // harmless
@@ -155,7 +122,7 @@ START_TEST(carried_over)
     g_autofree char *text = shipped_text("models/gpus/a100-sxm4-40gb.ini");
     g_auto(GStrv) halves = g_strsplit(text, "[model]", 2);
     const char *data_sheet = halves[0];
-    g_autofree char *base_path = write_file("base.ini", text);
+    g_autofree char *base_path = write_scratch("base.ini", text);
     GError *error = NULL;
     g_auto(NjGpu) base = {0};
     nj_assert_ok(nj_gpu_load(&base, base_path, &error), error);
@@ -166,7 +133,7 @@ START_TEST(carried_over)
     g_autofree char *doubled = with_line(data_sheet, "power_limit_w", limit);
     g_autofree char *other_text =
         g_strdup_printf("%s\nconstants_of = %s\n[model]\nlink_w = 1\n", doubled, base_path);
-    g_autofree char *other_path = write_file("other.ini", other_text);
+    g_autofree char *other_path = write_scratch("other.ini", other_text);
     g_auto(NjGpu) other = {0};
     nj_assert_ok(nj_gpu_load(&other, other_path, &error), error);
     ck_assert_double_eq_tol(other.gemm_w / base.gemm_w, 2, 1e-12);
@@ -185,14 +152,14 @@ START_TEST(carried_over)
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         NjGpu gpu;
         g_autofree char *bad = g_strdup_printf("%s\nconstants_of = %s\n", data_sheet, rows[i].of);
-        g_autofree char *path = write_file("bad.ini", bad);
+        g_autofree char *path = write_scratch("bad.ini", bad);
         ck_assert(!nj_gpu_load(&gpu, path, &error));
         assert_message(&error, rows[i].message, path, !rows[i].prefix);
     }
     // Of one that has them from a third: one step only.
     NjGpu gpu;
     g_autofree char *chain = g_strdup_printf("%s\nconstants_of = %s\n", data_sheet, other_path);
-    g_autofree char *chain_path = write_file("chain.ini", chain);
+    g_autofree char *chain_path = write_scratch("chain.ini", chain);
     g_autofree char *message = g_strdup_printf(
         "PATH: [gpu] constants_of = %s: a GPU with constants of its own is needed", other_path);
     ck_assert(!nj_gpu_load(&gpu, chain_path, &error));
@@ -235,7 +202,7 @@ START_TEST(architectures)
         GError *error = NULL;
         NjArch arch;
         g_autofree char *changed = with_line(text, rows[i].key, rows[i].line);
-        g_autofree char *path = write_file("arch.ini", changed);
+        g_autofree char *path = write_scratch("arch.ini", changed);
         ck_assert_msg(!nj_arch_load(&arch, path, &error), "%s: accepted", rows[i].message);
         assert_message(&error, rows[i].message, path, !rows[i].prefix);
     }
@@ -277,7 +244,7 @@ START_TEST(hugging_face_configurations)
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         GError *error = NULL;
         g_auto(NjArch) arch = {0};
-        g_autofree char *path = write_file("config.json", rows[i].text);
+        g_autofree char *path = write_scratch("config.json", rows[i].text);
         const gboolean ok = nj_arch_load(&arch, path, &error);
         if (rows[i].message != NULL) {
             ck_assert_msg(!ok, "%s: accepted", rows[i].text);
@@ -288,7 +255,7 @@ START_TEST(hugging_face_configurations)
         ck_assert_int_eq(arch.kv_heads, rows[i].kv_heads);
         ck_assert_int_eq(arch.head_dim, rows[i].head_dim);
         // A nameless configuration is called after its folder.
-        g_autofree char *parent = g_path_get_basename(folder);
+        g_autofree char *parent = g_path_get_basename(scratch);
         ck_assert_str_eq(arch.title, rows[i].title != NULL ? rows[i].title : parent);
     }
 }
@@ -445,7 +412,7 @@ START_TEST(any_file)
             NjGpu gpu;
             NjArch arch;
             g_autofree char *mutated = nj_test_mutate(text, seed);
-            g_autofree char *path = write_file(rows[i].name, mutated);
+            g_autofree char *path = write_scratch(rows[i].name, mutated);
             const gboolean ok =
                 rows[i].gpu ? nj_gpu_load(&gpu, path, &error) : nj_arch_load(&arch, path, &error);
             ck_assert_msg(ok == (error == NULL), "%s, seed %u", rows[i].name, seed);
@@ -472,7 +439,7 @@ int main(void)
 {
     Suite *suite = suite_create("keyfiles");
     TCase *tests = tcase_create("keyfiles");
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_checked_fixture(tests, make_scratch, remove_scratch);
     tcase_add_test(tests, gpus);
     tcase_add_test(tests, carried_over);
     tcase_add_test(tests, frequencies);

@@ -3,38 +3,11 @@
 #include "schedules/csv.h"
 #include "schedules/plan-files.h"
 #include "schedules/profile-problem.h"
-#include "tests/testing.h"
+#include "tests/scratch.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
-
-static char *scratch; // directory of the test
-
-static void make_scratch(void)
-{
-    scratch = g_dir_make_tmp("nanojoule-XXXXXX", NULL);
-    ck_assert_ptr_nonnull(scratch);
-}
-
-static void remove_tree(const char *path)
-{
-    GDir *dir = g_dir_open(path, 0, NULL);
-    for (const char *name = dir != NULL ? g_dir_read_name(dir) : NULL; name != NULL;
-         name = g_dir_read_name(dir)) {
-        g_autofree char *entry = g_build_filename(path, name, NULL);
-        remove_tree(entry);
-    }
-    if (dir != NULL)
-        g_dir_close(dir);
-    g_remove(path);
-}
-
-static void remove_scratch(void)
-{
-    remove_tree(scratch);
-    g_clear_pointer(&scratch, g_free);
-}
 
 static guint count_entries(const char *path)
 {

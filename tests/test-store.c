@@ -2,7 +2,7 @@
 // Round trips, damage of every kind, and a file for the Python test: test-store --write PATH.
 #include "scenarios/store-private.h"
 #include "scenarios/store.h"
-#include "tests/testing.h"
+#include "tests/scratch.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -51,31 +51,6 @@ static gboolean write_store(const char *path, guint n_rows, GError **error)
            nj_store_writer_finish(writer, error);
 }
 
-static char *folder;
-
-static char *in_folder(const char *name)
-{
-    return g_build_filename(folder, name, NULL);
-}
-
-static void make_folder(void)
-{
-    folder = g_dir_make_tmp("nanojoule-store-XXXXXX", NULL);
-    ck_assert_ptr_nonnull(folder);
-}
-
-static void remove_folder(void)
-{
-    GDir *dir = g_dir_open(folder, 0, NULL);
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
-        g_autofree char *path = in_folder(name);
-        g_remove(path);
-    }
-    g_dir_close(dir);
-    ck_assert_int_eq(g_rmdir(folder), 0);
-    g_clear_pointer(&folder, g_free);
-}
-
 static void read_file(const char *path, char **bytes, gsize *size)
 {
     g_autoptr(GError) error = NULL;
@@ -101,9 +76,9 @@ static void assert_open_fails(const char *path, const char *what)
 START_TEST(round_trip)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5");
+    g_autofree char *path = in_scratch("a.h5");
     nj_assert_ok(write_store(path, N_ROWS, &error), error);
-    g_autofree char *part = in_folder("a.h5.part");
+    g_autofree char *part = in_scratch("a.h5.part");
     ck_assert(!g_file_test(part, G_FILE_TEST_EXISTS));
     g_autoptr(NjStore) store = nj_store_open(path, &error);
     nj_assert_ok(store != NULL, error);
@@ -158,7 +133,7 @@ END_TEST
 START_TEST(same_content_same_bytes)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *first = in_folder("a.h5"), *second = in_folder("b.h5");
+    g_autofree char *first = in_scratch("a.h5"), *second = in_scratch("b.h5");
     nj_assert_ok(write_store(first, N_ROWS, &error), error);
     g_usleep(1100000); // HDF5 would store seconds
     nj_assert_ok(write_store(second, N_ROWS, &error), error);
@@ -177,7 +152,7 @@ END_TEST
 START_TEST(every_truncation_and_flip_is_found)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5"), *broken = in_folder("broken.h5");
+    g_autofree char *path = in_scratch("a.h5"), *broken = in_scratch("broken.h5");
     nj_assert_ok(write_store(path, 40, &error), error);
     g_autofree char *bytes = NULL;
     gsize size;
@@ -206,7 +181,7 @@ END_TEST
 START_TEST(sealed_rubbish)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5");
+    g_autofree char *path = in_scratch("a.h5");
     char rubbish[4096];
     memset(rubbish, 'x', sizeof rubbish);
     nj_assert_ok(g_file_set_contents(path, rubbish, sizeof rubbish, &error), error);
@@ -241,7 +216,7 @@ END_TEST
 START_TEST(foreign_files)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5");
+    g_autofree char *path = in_scratch("a.h5");
     assert_open_fails(path, "cannot open: No such file or directory");
     nj_assert_ok(g_file_set_contents(path, "", 0, &error), error);
     assert_open_fails(path, "the file is empty, not a nanojoule result store");
@@ -250,14 +225,14 @@ START_TEST(foreign_files)
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     ck_assert_int_ge(H5Fclose(file), 0);
     assert_open_fails(path, "an HDF5 file, but not a nanojoule result store");
-    assert_open_fails(folder, "cannot read: Is a directory");
+    assert_open_fails(scratch, "cannot read: Is a directory");
 }
 END_TEST
 
 START_TEST(other_schemas)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5");
+    g_autofree char *path = in_scratch("a.h5");
     nj_assert_ok(write_store(path, 40, &error), error);
     nj_assert_ok(nj_store_seal(path, NJ_STORE_SCHEMA + 1, &error), error);
     assert_open_fails(path, "result store of schema 2; this nanojoule reads 1: use a newer nanojoule");
@@ -277,8 +252,8 @@ static void assert_write_fails(const char *path, const char *what)
 START_TEST(places_that_cannot_be_written)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5"), *nowhere = in_folder("none/a.h5");
-    assert_write_fails(folder, "is a folder; a file name is needed");
+    g_autofree char *path = in_scratch("a.h5"), *nowhere = in_scratch("none/a.h5");
+    assert_write_fails(scratch, "is a folder; a file name is needed");
     assert_write_fails(nowhere, "its folder does not exist");
     assert_write_fails("/dev/null", "is not a regular file");
     nj_assert_ok(write_store(path, 40, &error), error);
@@ -292,10 +267,10 @@ START_TEST(places_that_cannot_be_written)
     ck_assert_mem_eq(before, after, before_size);
     if (geteuid() != 0) { // root may write every folder
         ck_assert_int_eq(g_chmod(path, 0644), 0);
-        ck_assert_int_eq(g_chmod(folder, 0555), 0);
-        g_autofree char *other = in_folder("b.h5");
+        ck_assert_int_eq(g_chmod(scratch, 0555), 0);
+        g_autofree char *other = in_scratch("b.h5");
         assert_write_fails(other, "its folder cannot be written");
-        ck_assert_int_eq(g_chmod(folder, 0755), 0);
+        ck_assert_int_eq(g_chmod(scratch, 0755), 0);
     }
 }
 END_TEST
@@ -330,7 +305,7 @@ static char *write_with_limit(const char *path, rlim_t size)
 START_TEST(full_disk)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = in_folder("a.h5"), *part = in_folder("a.h5.part");
+    g_autofree char *path = in_scratch("a.h5"), *part = in_scratch("a.h5.part");
     nj_assert_ok(write_store(path, 40, &error), error);
     static const rlim_t sizes[] = {300, 2000, 20000, 60000};
     for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -348,7 +323,8 @@ END_TEST
 
 START_TEST(place_taken_meanwhile)
 {
-    g_autofree char *path = in_folder("a.h5"), *inside = in_folder("a.h5/x"), *part = in_folder("a.h5.part");
+    g_autofree char *path = in_scratch("a.h5"), *inside = in_scratch("a.h5/x"),
+                    *part = in_scratch("a.h5.part");
     const NjStoreInfo info = {.text = (char *)"",
                               .hash = (char *)"",
                               .version = (char *)"",
@@ -381,7 +357,7 @@ int main(int argc, char **argv)
     Suite *suite = suite_create("store");
     TCase *tests = tcase_create("store");
     tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_checked_fixture(tests, make_scratch, remove_scratch);
     tcase_add_test(tests, round_trip);
     tcase_add_test(tests, same_content_same_bytes);
     tcase_add_test(tests, every_truncation_and_flip_is_found);

@@ -149,6 +149,11 @@ static double dispatch_s(const Builder *builder)
                                                                  : stack->dispatch_us);
 }
 
+static double partition_dispatch_s(const Builder *builder)
+{
+    return builder->host_ahead ? 0 : 1e-6 * builder->lowering->stack.dispatch_partition_us;
+}
+
 // Everything in order, nothing overlapped.
 static void add_block(Builder *builder, const NjBlock *block)
 {
@@ -250,7 +255,7 @@ static gboolean add_partition(Builder *builder, const NjBlock *blocks, const Ste
     const NjKernel *beside = builder->pending;
     const guint before_compute = n_compute(builder);
     const guint before_collectives = n_collectives(builder);
-    double first_s = builder->host_ahead ? 0 : 1e-6 * builder->lowering->stack.dispatch_partition_us;
+    double first_s = partition_dispatch_s(builder);
     int launch_at;
     if (!check_launch(builder, blocks, step, launch, &launch_at))
         return FALSE;

@@ -158,7 +158,8 @@ static void fill(const GArray *cells, const GPtrArray *rows, NjFigure *figure)
         used[g_array_index(cells, Cell, i).metric] |= was_published(&g_array_index(cells, Cell, i));
     for (guint m = 0; m < NJ_N_METRICS; m++)
         panel_of[m] = used[m] ? n_panels++ : -1;
-    nj_figure_begin_block(figure, "cells", "panel row simulated_pct published_pct rerun_pct none_published");
+    nj_figure_begin_block(figure, "cells",
+                          "panel row simulated_pct published_pct rerun_pct none_published none_simulated");
     for (guint i = 0; i < cells->len; i++) {
         const Cell *cell = &g_array_index(cells, Cell, i);
         if (!was_published(cell))
@@ -169,6 +170,7 @@ static void fill(const GArray *cells, const GPtrArray *rows, NjFigure *figure)
         nj_figure_add_real(figure, cell->published);
         nj_figure_add_real(figure, cell->rerun);
         nj_figure_add_integer(figure, cell->none_published);
+        nj_figure_add_integer(figure, !cell->none_published && !isfinite(cell->simulated));
         nj_figure_end_row(figure);
         if (isfinite(cell->simulated) && isfinite(cell->published)) {
             sum += fabs(cell->simulated - cell->published);

@@ -60,6 +60,8 @@ do for [p = 0:n_panels - 1] {
        $cells using ($1 == p ? $3 : 1/0):(-$2) with points pointtype 7 pointsize 0.54 \
          linecolor rgb red, \
        $cells using ($1 == p && $6 == 1 ? low - 2 : 1/0):(-$2):("none published") with labels left \
-         textcolor rgb "#777777"
+         textcolor rgb "#777777", \
+       $cells using ($1 == p && $7 == 1 ? $4 + 1.5 : 1/0):(-$2):("none simulated") \
+         with labels left textcolor rgb "#777777"
 }
 unset multiplot

@@ -325,6 +325,7 @@ def check_tables(folder, comparison):
             else:
                 assert close(row[name], float(cell[name]), 1e-3), (row, cell)
         assert row["none_published"] == (cell["published_pct"] == "none")
+        assert row["none_simulated"] == (cell["simulated_pct"] == "none" != cell["published_pct"])
     assert [row["rerun_pct"] for row in blocks["cells"] if row["rerun_pct"] == row["rerun_pct"]] == [4.5]
     assert len(blocks["rows"]) == 3 and variables["n_panels"] == 2
     draw(folder, comparison, "tables")
